@@ -1,0 +1,17 @@
+//! memfold keeps the long-term memory of LLM agents small and true.
+//!
+//! ```text
+//! snapshot ──► group ──► judge ──► summarize ──► verify ──► commit
+//! (Redis)      (pure)    (pure)    (pure, LLM)   (pure)     (Redis, atomic)
+//! ```
+//!
+//! Distance only proposes; guards and the judge decide; verification has the last word; deletion
+//! comes last, inside one atomic commit, and can be undone. [`merge`] runs the pipeline for one
+//! user, the other modules are its stations.
+
+pub mod embed;
+pub mod group;
+pub mod judge;
+pub mod layout;
+pub mod memory;
+pub mod summarize;

@@ -1,0 +1,3 @@
+//! Arguments, telemetry, dispatch: nothing else.
+
+fn main() {}
