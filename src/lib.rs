@@ -14,4 +14,5 @@ pub mod group;
 pub mod judge;
 pub mod layout;
 pub mod memory;
+pub mod store;
 pub mod summarize;

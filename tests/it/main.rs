@@ -1,0 +1,1 @@
+//! Integration tests against the real server and the real model.
