@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use crate::config::ConfigError;
 use crate::embed::EmbedError;
 use crate::merge::MergeError;
-use crate::store::StoreError;
+use crate::store::{LeaseError, StoreError, UndoError};
+use crate::summarize::llm::LlmError;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) const CODES: &[(Exit, u8, &str)] = &[
     ),
     (Exit::OverLimit, 5, "a safety limit refused the run; nothing was done"),
     (Exit::Busy, 6, "another memfold is working on this user's memories"),
-    (Exit::UndoRefused, 7, "the undo was refused; nothing was changed"),
+    (Exit::UndoRefused, 7, "an undo was refused; that merge stands as it was"),
     (Exit::NoSuchUser, 8, "the user has no memories"),
     (Exit::Interrupted, 130, "interrupted; what was done is whole and recorded"),
 ];
@@ -84,13 +85,33 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<MergeError>() {
         return of_merge(error);
     }
+    if let Some(error) = cause.downcast_ref::<UndoError>() {
+        return of_undo(error);
+    }
     if cause.is::<StoreError>() {
         return Some(Exit::Store);
     }
-    if cause.is::<ConfigError>() {
-        return Some(Exit::Usage);
+    if let Some(error) = cause.downcast_ref::<EmbedError>() {
+        return of_embed(error);
     }
-    cause.is::<EmbedError>().then_some(Exit::Failed)
+    (cause.is::<ConfigError>() || cause.is::<LlmError>()).then_some(Exit::Usage)
+}
+
+/// A model that cannot be loaded is a fault of the configuration; one that fails on a text is not.
+fn of_embed(error: &EmbedError) -> Option<Exit> {
+    let at_work = matches!(
+        error,
+        EmbedError::Tokenizer(_) | EmbedError::Inference(_) | EmbedError::EmptyText { .. }
+    );
+    Some(if at_work { Exit::Failed } else { Exit::Usage })
+}
+
+fn of_undo(error: &UndoError) -> Option<Exit> {
+    match error {
+        UndoError::Store(_) => Some(Exit::Store),
+        UndoError::Broken(_) => Some(Exit::Failed),
+        _ => Some(Exit::UndoRefused),
+    }
 }
 
 fn of_merge(error: &MergeError) -> Option<Exit> {
@@ -98,7 +119,10 @@ fn of_merge(error: &MergeError) -> Option<Exit> {
         MergeError::RetirementCap { .. } => Some(Exit::OverLimit),
         MergeError::Store(_) => Some(Exit::Store),
         MergeError::NoEmbedder | MergeError::WrongPlan(_) => Some(Exit::Usage),
-        _ => None,
+        MergeError::Embed(error) => of_embed(error),
+        MergeError::Lease(LeaseError::Held { .. }) => Some(Exit::Busy),
+        MergeError::Lease(LeaseError::Store(_)) => Some(Exit::Store),
+        _ => Some(Exit::Failed),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
-    let pipeline = open::pipeline(&context.settings, &context.settings.index).await?;
+    let pipeline = open::pipeline(context, &context.settings.index).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();
     for user in users(args, &pipeline).await? {
@@ -70,8 +70,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
 async fn users(args: &Args, pipeline: &Pipeline) -> anyhow::Result<Vec<String>> {
     let mut users = args.user.clone();
     if args.all_users {
-        let known = open::users(pipeline).await?;
-        users.extend(known.into_iter().map(|(user, _)| user).filter(|user| !shared(user)));
+        let known = open::all_users(pipeline).await?;
+        users.extend(known.into_iter().filter(|user| !shared(user)));
     }
     let mut seen = std::collections::HashSet::new();
     users.retain(|user| seen.insert(user.clone()));

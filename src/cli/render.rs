@@ -6,6 +6,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
 use jiff::Timestamp;
 
 pub(crate) use text::{Style, columns, count, escape, escape_json, pad, short_key};
@@ -76,8 +78,8 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
     let key = short_key(&merge.result_key);
     let text = style.fit(&merge.text, style.width.saturating_sub(columns(&key) + 6));
     lines.push(format!("  {} {}  {}", style.green("→"), style.dim(&key), style.bold(&text)));
-    lines.push(format!("    {}", style.dim(&why(merge))));
-    lines.extend(findings(&merge.findings, style));
+    lines.push(format!("    {}", style.dim(&show_author(&merge.author, merge.vector_origin))));
+    lines.extend(show_findings(&merge.findings, style));
     lines
 }
 
@@ -102,8 +104,9 @@ fn date(date: Option<Timestamp>) -> String {
     date.map_or("no date   ".to_owned(), |date| date.strftime("%Y-%m-%d").to_string())
 }
 
-fn why(merge: &PlannedMerge) -> String {
-    let text = match &merge.author {
+/// Who wrote a text, and where its vector comes from.
+pub(crate) fn show_author(author: &Author, vector: VectorOrigin) -> String {
+    let text = match author {
         Author::Extractive { kept } => {
             format!("kept unchanged from {}: it says all that the others say", short_key(kept))
         }
@@ -114,7 +117,7 @@ fn why(merge: &PlannedMerge) -> String {
             count(*calls as usize, "call", "calls"),
         ),
     };
-    let vector = match merge.vector_origin {
+    let vector = match vector {
         VectorOrigin::Source => "vector kept",
         VectorOrigin::Embedded => "vector embedded",
         VectorOrigin::Centroid => "vector = mean of the sources'",
@@ -122,7 +125,8 @@ fn why(merge: &PlannedMerge) -> String {
     format!("{text}; {vector}")
 }
 
-fn findings(findings: &[Finding], style: Style) -> Vec<String> {
+/// What the guards saw, one line each.
+pub(crate) fn show_findings(findings: &[Finding], style: Style) -> Vec<String> {
     let line = |finding: &Finding| {
         let text = style.fit(&finding.to_string(), style.width.saturating_sub(4));
         format!("    {}", style.yellow(&text))
@@ -143,7 +147,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
         if !detail.is_empty() {
             lines.push(format!("    {}", style.dim(&detail)));
         }
-        lines.extend(findings(&group.findings, style));
+        lines.extend(show_findings(&group.findings, style));
         if let Some(hint) = hint(group.reason) {
             lines.push(format!("    {} {hint}", style.cyan("hint:")));
         }
@@ -244,6 +248,17 @@ fn report_summary(report: &Report, style: Style) -> String {
         lines.push(format!("undo with: memfold undo --run {}", report.run_id));
     }
     lines.join("\n")
+}
+
+/// Rows under a header, columns as wide as their longest cell; cells must be escaped.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, style: Style) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.iter().map(|name| style.bold(name)));
+    table.add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt() + "\n"
 }
 
 #[cfg(test)]

@@ -137,8 +137,8 @@ impl<'a> Results<'a> {
 
     /// The error for a user without memories, with the users whose names are near.
     async fn no_such_user(&self, user: &str) -> anyhow::Error {
-        let users = open::users(self.pipeline).await.unwrap_or_default();
-        let near = near_names(user, users.into_iter().map(|(name, _)| name));
+        let users = open::all_users(self.pipeline).await.unwrap_or_default();
+        let near = near_names(user, users.into_iter());
         let hint = match near.as_slice() {
             [] => "`memfold inspect` lists the indexes and their users".to_owned(),
             near => {
