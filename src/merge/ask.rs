@@ -119,7 +119,7 @@ impl Pipeline {
                     return kept(Reason::LlmDeclined, why, calls);
                 }
                 Ok(Reply { answer: Answer::Merged { text, .. }, model, usage }) => {
-                    tokens += usage.total();
+                    tokens += usage.prompt_tokens + usage.completion_tokens;
                     match self.verified(draft, candidate, &sources, &text).await? {
                         Ok((vector_origin, vector)) => {
                             return Ok(Ok(Accepted {
@@ -143,7 +143,7 @@ impl Pipeline {
                     let _ = draft.outage.set(text.clone());
                     return kept(Reason::LlmFailed, text, calls);
                 }
-                Err(error) if error.is_answer_fault() => {
+                Err(error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false })) => {
                     reason = Reason::LlmFailed;
                     fault = Some(error.to_string());
                 }
@@ -193,7 +193,7 @@ impl Pipeline {
 
 fn failure(error: &LlmError) -> Reason {
     match error {
-        LlmError::TooLarge { .. } => Reason::GroupTooLarge,
+        LlmError::InputTooLarge { .. } => Reason::GroupTooLarge,
         _ => Reason::LlmFailed,
     }
 }
