@@ -4,7 +4,7 @@
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 parts=$root/.memfold # everything fetched or written goes in here
-run=$parts/run       # pid files, ports, logs and data of what runs
+run=${MEMFOLD_RUN:-$parts/run} # pid files, ports, logs and data of what runs
 me=${0##*/}
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
