@@ -1,0 +1,242 @@
+//! One group and the LLM: question, answer, verification, vector. Writes nothing.
+
+use std::sync::Arc;
+
+use super::draft::{Candidate, Draft, Part};
+use super::{MergeError, Pipeline, WriteVector};
+use crate::embed::Embedder;
+use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
+use crate::summarize::SourceText;
+use crate::summarize::llm::{Answer, Llm, LlmError, Reply, Request};
+use crate::summarize::verify::verify;
+
+/// Farthest cosine distance of a merged text from any of its sources.
+///
+/// Paraphrases of one fact lie within 0.2 of each other in MiniLM; a text beyond 0.35 speaks of
+/// something else.
+const FARTHEST: f64 = 0.35;
+
+/// What came of a question.
+pub(super) struct Asked {
+    pub(super) merges: Vec<PlannedMerge>,
+    pub(super) left: Vec<GroupLeft>,
+    /// Whether the LLM's text is used.
+    pub(super) accepted: bool,
+    /// Answers that were looked at.
+    pub(super) calls: u32,
+}
+
+/// A text that passed verification.
+struct Accepted {
+    text: String,
+    vector_origin: VectorOrigin,
+    vector: Vec<f32>,
+    model: String,
+    tokens: u64,
+    calls: u32,
+}
+
+/// Why no text was accepted.
+struct Kept {
+    reason: Reason,
+    detail: String,
+    calls: u32,
+}
+
+impl Pipeline {
+    /// Asks for one text for `candidate`. Where there is none, its lossless parts are still merged.
+    pub(super) async fn ask(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+    ) -> Result<Asked, MergeError> {
+        let kept = match self.text_for(draft, candidate).await? {
+            Ok(accepted) => {
+                return Ok(Asked {
+                    calls: accepted.calls,
+                    merges: vec![self.merge_of(draft, candidate, accepted)],
+                    left: Vec::new(),
+                    accepted: true,
+                });
+            }
+            Err(kept) => kept,
+        };
+        let lossless = candidate.parts.iter().filter(|part| !part.absorbed.is_empty());
+        let keeps = candidate.parts.iter().map(|part| part.keep);
+        let findings = candidate.findings.clone();
+        Ok(Asked {
+            merges: lossless.map(|part| draft.lossless(self.clock.id(), part)).collect(),
+            left: vec![draft.left(keeps, kept.reason, kept.detail, findings)],
+            accepted: false,
+            calls: kept.calls,
+        })
+    }
+
+    fn merge_of(&self, draft: &Draft, candidate: &Candidate, accepted: Accepted) -> PlannedMerge {
+        let rows = || candidate.parts.iter().flat_map(Part::rows);
+        PlannedMerge {
+            merge_id: self.clock.id(),
+            partition: candidate.partition.clone(),
+            sources: draft.sources(rows()),
+            result_key: draft.oldest(rows()),
+            text: accepted.text,
+            author: Author::Llm {
+                model: accepted.model,
+                prompt: self.llm.as_ref().map_or("", Llm::prompt_version).to_owned(),
+                tokens: accepted.tokens,
+                calls: accepted.calls,
+            },
+            vector_origin: accepted.vector_origin,
+            vector: accepted.vector,
+            findings: candidate.findings.clone(),
+        }
+    }
+
+    /// At most two answers: the second question names what was wrong with the first answer.
+    async fn text_for(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+    ) -> Result<Result<Accepted, Kept>, MergeError> {
+        let kept = |reason, detail: String, calls| Ok(Err(Kept { reason, detail, calls }));
+        let Some(llm) = self.llm.as_ref() else {
+            return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
+        };
+        let sources = source_texts(draft, candidate);
+        let memory_type = &candidate.partition.memory_type;
+        let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
+        let mut tokens = 0;
+        for calls in 1..=2 {
+            if self.stopped() {
+                return kept(Reason::LlmFailed, "interrupted before it was decided".into(), calls);
+            }
+            if let Some(outage) = draft.outage.get() {
+                return kept(Reason::LlmFailed, format!("not asked after: {outage}"), calls - 1);
+            }
+            let request = Request { memory_type, sources: &sources, fault: fault.as_deref() };
+            match llm.summarize(&request).await {
+                Ok(Reply { answer: Answer::Declined { why }, .. }) => {
+                    return kept(Reason::LlmDeclined, why, calls);
+                }
+                Ok(Reply { answer: Answer::Merged { text, .. }, model, usage }) => {
+                    tokens += usage.prompt_tokens + usage.completion_tokens;
+                    match self.verified(draft, candidate, &sources, &text).await? {
+                        Ok((vector_origin, vector)) => {
+                            return Ok(Ok(Accepted {
+                                text,
+                                vector_origin,
+                                vector,
+                                model,
+                                tokens,
+                                calls,
+                            }));
+                        }
+                        Err(faults) => {
+                            reason = Reason::VerificationFailed;
+                            fault = Some(faults);
+                        }
+                    }
+                }
+                Err(error) if error.is_outage() => {
+                    let text = error.to_string();
+                    tracing::error!(error = %text, "the LLM cannot be used, the rest is not asked");
+                    let _ = draft.outage.set(text.clone());
+                    return kept(Reason::LlmFailed, text, calls);
+                }
+                Err(error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false })) => {
+                    reason = Reason::LlmFailed;
+                    fault = Some(error.to_string());
+                }
+                Err(error) => return kept(failure(&error), error.to_string(), calls),
+            }
+        }
+        kept(reason, fault.unwrap_or_default(), 2)
+    }
+
+    /// Whether the text may stand for the sources, and the vector to write with it.
+    async fn verified(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+        sources: &[SourceText],
+        text: &str,
+    ) -> Result<Result<(VectorOrigin, Vec<f32>), String>, MergeError> {
+        if let Err(faults) = verify(sources, text) {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            return Ok(Err(faults.join("; ")));
+        }
+        let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
+        let embedded = match (&self.embedder, draft.space.of_model || draft.space.proven()) {
+            (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
+            _ => None,
+        };
+        if let Some(vector) = &embedded {
+            let vectors = draft.vectors();
+            let far = keeps.iter().map(|&row| distance(vector, &vectors.row(row).to_vec()));
+            let far = far.fold(0.0, f64::max);
+            if far > FARTHEST {
+                return Ok(Err(format!("the text speaks of something else (distance {far:.2})")));
+            }
+        }
+        if sources.iter().any(|s| s.text == text) {
+            return Ok(Ok((VectorOrigin::Source, Vec::new())));
+        }
+        match (self.options.write_vector, embedded) {
+            (WriteVector::Auto, Some(vector)) => Ok(Ok((VectorOrigin::Embedded, vector))),
+            (WriteVector::Auto, None) => Ok(Err("no vector can be had for it".to_owned())),
+            (WriteVector::Centroid, _) => Ok(centroid(draft, &keeps)
+                .map(|vector| (VectorOrigin::Centroid, vector))
+                .ok_or_else(|| "the sources' vectors cancel each other out".to_owned())),
+        }
+    }
+}
+
+fn failure(error: &LlmError) -> Reason {
+    match error {
+        LlmError::InputTooLarge { .. } => Reason::GroupTooLarge,
+        _ => Reason::LlmFailed,
+    }
+}
+
+/// The texts that the LLM sees, oldest first, under ids made for this call.
+fn source_texts(draft: &Draft, candidate: &Candidate) -> Vec<SourceText> {
+    let mut rows: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
+    let memories = &draft.snapshot.memories;
+    rows.sort_by_key(|&row| (memories[row].said_at, row));
+    rows.iter()
+        .enumerate()
+        .map(|(i, &row)| SourceText {
+            id: format!("m{}", i + 1),
+            text: memories[row].text.clone(),
+            said_at: memories[row].said_at,
+        })
+        .collect()
+}
+
+async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, MergeError> {
+    let mut embedded = tokio::task::spawn_blocking(move || embedder.embed(&[&text]))
+        .await
+        .map_err(|error| MergeError::Internal(error.to_string()))??;
+    embedded
+        .pop()
+        .map(|embedding| embedding.vector)
+        .ok_or_else(|| MergeError::Internal("the embedder returned no vector".to_owned()))
+}
+
+/// Cosine distance of two unit vectors.
+fn distance(a: &[f32], b: &[f32]) -> f64 {
+    1.0 - a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>()
+}
+
+/// The normalised mean of the stored vectors, if it is not zero.
+fn centroid(draft: &Draft, rows: &[usize]) -> Option<Vec<f32>> {
+    let vectors = &draft.snapshot.vectors;
+    let mut sum = vec![0.0f64; vectors.ncols()];
+    for &row in rows {
+        sum.iter_mut().zip(vectors.row(row)).for_each(|(s, v)| *s += f64::from(*v));
+    }
+    let norm = sum.iter().map(|s| s * s).sum::<f64>().sqrt();
+    #[expect(clippy::cast_possible_truncation, reason = "an index holds f32 at most")]
+    let unit = || sum.iter().map(|s| (s / norm) as f32).collect();
+    (norm > 1e-6).then(unit)
+}

@@ -1,0 +1,466 @@
+//! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::space::{self, Space};
+use super::{MergeError, PLAN_VERSION, Pipeline, Progress, TtlRule};
+use crate::judge::{self, Claim};
+use crate::memory::{
+    Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
+    PlannedMerge, Reason, Threshold, VectorOrigin,
+};
+use crate::store::{self, Snapshot};
+use crate::summarize::extractive;
+use crate::{group, judge::normalize};
+
+/// Members that one text stands for: its row and the rows that it says everything of.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) keep: usize,
+    pub(super) absorbed: Vec<usize>,
+}
+
+impl Part {
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.keep).chain(self.absorbed.iter().copied())
+    }
+}
+
+/// A group that only an LLM can merge.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) partition: Partition,
+    pub(super) parts: Vec<Part>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A plan whose LLM questions are still open.
+pub(super) struct Draft {
+    pub(super) plan: Plan,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) snapshot: Snapshot,
+    pub(super) space: Space,
+    /// Set by the first systematic failure of the LLM; the rest is not asked.
+    pub(super) outage: OnceLock<String>,
+}
+
+impl Draft {
+    /// A draft without open questions.
+    pub(super) fn of(plan: Plan) -> Self {
+        Self {
+            plan,
+            candidates: Vec::new(),
+            snapshot: Snapshot::default(),
+            space: Space::default(),
+            outage: OnceLock::new(),
+        }
+    }
+
+    /// Unit vectors of the space in which distances are measured, one row a memory.
+    pub(super) fn vectors(&self) -> ArrayView2<'_, f32> {
+        self.space.embedded.as_ref().unwrap_or(&self.snapshot.vectors).view()
+    }
+
+    /// The rows as plan sources, sorted by key.
+    pub(super) fn sources(&self, rows: impl IntoIterator<Item = usize>) -> Vec<PlanSource> {
+        let mut rows: Vec<usize> = rows.into_iter().collect();
+        rows.sort_unstable();
+        let distances = group::distances(self.vectors(), &rows);
+        rows.iter()
+            .zip(distances)
+            .map(|(&row, distance)| source(&self.snapshot.memories[row], distance))
+            .collect()
+    }
+
+    /// The merge that keeps the text of `part.keep`; needs no LLM and no embedder.
+    pub(super) fn lossless(&self, merge_id: String, part: &Part) -> PlannedMerge {
+        let kept = &self.snapshot.memories[part.keep];
+        PlannedMerge {
+            merge_id,
+            partition: kept.partition.clone(),
+            result_key: self.oldest(part.rows()),
+            sources: self.sources(part.rows()),
+            text: kept.text.clone(),
+            author: Author::Extractive { kept: kept.key.clone() },
+            vector_origin: VectorOrigin::Source,
+            vector: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// The key of the oldest of `rows`: the result keeps it, since it is the one that agents have
+    /// known for longest. Memories without a date come last; ties go to the smaller key.
+    pub(super) fn oldest(&self, rows: impl Iterator<Item = usize>) -> String {
+        rows.map(|row| &self.snapshot.memories[row])
+            .min_by_key(|m| (m.created_at.is_none(), m.created_at, m.key.clone()))
+            .map(|m| m.key.clone())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn left(
+        &self,
+        rows: impl IntoIterator<Item = usize>,
+        reason: Reason,
+        detail: impl Into<String>,
+        findings: Vec<Finding>,
+    ) -> GroupLeft {
+        let members = self.sources(rows);
+        let partition = self
+            .snapshot
+            .memories
+            .iter()
+            .find(|m| members.first().is_some_and(|s| s.key == m.key))
+            .map(|m| m.partition.clone())
+            .unwrap_or_default();
+        GroupLeft { partition, members, reason, detail: detail.into(), findings }
+    }
+
+    fn claims(&self, rows: &[usize]) -> Vec<Claim<'_>> {
+        rows.iter().map(|&row| claim(&self.snapshot.memories[row])).collect()
+    }
+
+    fn digest(&self, rows: impl Iterator<Item = usize>) -> Digest {
+        let pairs: Vec<(String, Digest)> = rows
+            .map(|row| &self.snapshot.memories[row])
+            .map(|m| (m.key.clone(), m.digest.clone()))
+            .collect();
+        store::group_digest(&pairs)
+    }
+}
+
+pub(super) fn claim(memory: &Memory) -> Claim<'_> {
+    Claim { text: &memory.text, said_at: memory.said_at }
+}
+
+fn source(memory: &Memory, distance: f64) -> PlanSource {
+    PlanSource {
+        key: memory.key.clone(),
+        digest: memory.digest.clone(),
+        text: memory.text.clone(),
+        created_at: memory.created_at,
+        distance,
+    }
+}
+
+impl Pipeline {
+    /// Reads, groups and judges; calls no LLM and writes nothing.
+    pub(super) async fn draft(
+        &self,
+        user: &str,
+        progress: &dyn Progress,
+    ) -> Result<Draft, MergeError> {
+        progress.phase("reading memories", 0);
+        let snapshot =
+            store::snapshot(&self.conn, &self.index, self.layout.as_ref(), user).await?;
+        progress.phase("comparing", 0);
+        let space = self.space(&snapshot).await?;
+        let mut draft = Draft::of(self.empty_plan(user, &snapshot, &space));
+        draft.snapshot = snapshot;
+        draft.space = space;
+        draft.plan.left_alone = draft.snapshot.left_alone.clone();
+        let groups = self.groups(&mut draft);
+        for rows in groups {
+            for rows in self.split_by_expiry(&mut draft, rows) {
+                self.decide(&mut draft, &rows);
+            }
+        }
+        self.drop_vetoed(&mut draft).await?;
+        self.check_retirement(&draft)?;
+        Ok(draft)
+    }
+
+    fn empty_plan(&self, user: &str, snapshot: &Snapshot, space: &Space) -> Plan {
+        let manifest = || {
+            let value = self.embedder.as_ref().and_then(|e| e.threshold())?;
+            Some(Threshold { value, origin: "model manifest".to_owned() })
+        };
+        let default = || Threshold { value: 0.1, origin: "default".to_owned() };
+        Plan {
+            version: PLAN_VERSION,
+            index: self.index.name.clone(),
+            user: user.to_owned(),
+            memories: snapshot.memories.len(),
+            threshold: self.options.threshold.clone().or_else(manifest).unwrap_or_else(default),
+            distance: space.name().to_owned(),
+            merges: Vec::new(),
+            groups_left: Vec::new(),
+            left_alone: Vec::new(),
+        }
+    }
+
+    /// Groups of rows, never across partitions. Texts that the model cannot read are grouped by
+    /// equality alone; those without an equal are reported.
+    fn groups(&self, draft: &mut Draft) -> Vec<Vec<usize>> {
+        let memories = &draft.snapshot.memories;
+        let mut partitions: BTreeMap<&Partition, Vec<usize>> = BTreeMap::new();
+        for (row, memory) in memories.iter().enumerate() {
+            partitions.entry(&memory.partition).or_default().push(row);
+        }
+        let mut groups = Vec::new();
+        let mut unreadable = Vec::new();
+        for rows in partitions.values() {
+            let vectors = select(draft.vectors(), rows);
+            let twins = twins(memories, rows);
+            let readable: Vec<bool> = rows.iter().map(|&row| draft.space.readable[row]).collect();
+            let found = group::group(
+                vectors.as_ref().map_or_else(|| draft.vectors(), |v| v.view()),
+                &twins,
+                &readable,
+                draft.plan.threshold.value,
+                self.options.max_members,
+            );
+            let mut grouped = vec![false; rows.len()];
+            for members in found {
+                members.iter().for_each(|&m| grouped[m as usize] = true);
+                groups.push(members.iter().map(|&m| rows[m as usize]).collect());
+            }
+            let alone = |i: usize| !grouped[i] && !readable[i];
+            unreadable.extend((0..rows.len()).filter(|&i| alone(i)).map(|i| rows[i]));
+        }
+        let model = self.embedder.as_ref().map_or("the model", |e| e.model());
+        let detail = format!("{model} does not know most of its tokens, so distances mean nothing");
+        draft.plan.left_alone.extend(unreadable.iter().map(|&row| LeftAlone {
+            key: memories[row].key.clone(),
+            reason: Reason::Unreadable,
+            detail: detail.clone(),
+        }));
+        groups
+    }
+
+    fn split_by_expiry(&self, draft: &mut Draft, rows: Vec<usize>) -> Vec<Vec<usize>> {
+        let expiry = |row: usize| draft.snapshot.memories[row].expires_at_ms;
+        let now = self.clock.now().as_millisecond();
+        let buckets = expiry_buckets(&rows, expiry, self.options.ttl, now);
+        if buckets.len() > 1 {
+            let detail = "they expire at different times, and a merge must not change how long a \
+                          fact lives (--ttl min or max allows it)";
+            let left = draft.left(rows, Reason::DifferentExpiry, detail, Vec::new());
+            draft.plan.groups_left.push(left);
+        }
+        buckets.into_iter().filter(|bucket| bucket.len() > 1).collect()
+    }
+
+    /// Decides one group: lossless parts are merges, the rest is asked or left.
+    fn decide(&self, draft: &mut Draft, rows: &[usize]) {
+        let parts: Vec<Part> = extractive::fold(&draft.claims(rows))
+            .into_iter()
+            .map(|p| Part {
+                keep: rows[p.keep],
+                absorbed: p.absorbed.into_iter().map(|i| rows[i]).collect(),
+            })
+            .collect();
+        if let [part] = parts.as_slice() {
+            return self.keep_lossless(draft, part);
+        }
+        let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
+        let compatible = judge::compatible_parts(&draft.claims(&kept));
+        let findings = findings(&draft.claims(&kept));
+        let mut apart = Vec::new();
+        for members in compatible {
+            let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
+            match self.obstacle(draft, &together) {
+                None => draft.candidates.push(Candidate {
+                    partition: draft.snapshot.memories[together[0].keep].partition.clone(),
+                    parts: together,
+                    findings: Vec::new(),
+                }),
+                Some((reason, detail)) => {
+                    together.iter().for_each(|part| self.keep_lossless(draft, part));
+                    if together.len() == 1 {
+                        apart.push(together[0].keep);
+                    } else {
+                        let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
+                        let left = draft.left(keeps, reason, detail, Vec::new());
+                        draft.plan.groups_left.push(left);
+                    }
+                }
+            }
+        }
+        if !apart.is_empty() {
+            let detail = "a merge would blur a difference";
+            let left = draft.left(kept, Reason::GuardObjects, detail, findings);
+            draft.plan.groups_left.push(left);
+        }
+    }
+
+    fn keep_lossless(&self, draft: &mut Draft, part: &Part) {
+        if !part.absorbed.is_empty() {
+            let merge = draft.lossless(self.clock.id(), part);
+            draft.plan.merges.push(merge);
+        }
+    }
+
+    /// Why the parts cannot be put to the LLM, if so.
+    fn obstacle(&self, draft: &Draft, parts: &[Part]) -> Option<(Reason, String)> {
+        let chars: usize = parts
+            .iter()
+            .map(|p| draft.snapshot.memories[p.keep].text.chars().count())
+            .sum();
+        if parts.len() == 1 {
+            Some((Reason::GuardObjects, String::new()))
+        } else if self.llm.is_none() {
+            let detail = "not provably lossless, and no LLM is configured (--llm-url)";
+            Some((Reason::NeedsLlm, detail.to_owned()))
+        } else if chars > self.options.max_group_chars {
+            let limit = self.options.max_group_chars;
+            let detail = format!("{chars} characters, the limit is {limit} (--max-group-chars)");
+            Some((Reason::GroupTooLarge, detail))
+        } else if let Some(detail) = self.no_vector(&draft.space) {
+            Some((Reason::NoEmbedder, detail))
+        } else {
+            None
+        }
+    }
+
+    /// Merges that were undone are not proposed again while their members are unchanged.
+    async fn drop_vetoed(&self, draft: &mut Draft) -> Result<(), MergeError> {
+        let row_of: HashMap<&str, usize> =
+            draft.snapshot.memories.iter().enumerate().map(|(i, m)| (m.key.as_str(), i)).collect();
+        let merge_rows = |m: &PlannedMerge| -> Vec<usize> {
+            m.sources.iter().filter_map(|s| row_of.get(s.key.as_str()).copied()).collect()
+        };
+        let mut rows: Vec<Vec<usize>> = draft.plan.merges.iter().map(merge_rows).collect();
+        rows.extend(draft.candidates.iter().map(|c| c.parts.iter().flat_map(Part::rows).collect()));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let digests: Vec<Digest> =
+            rows.iter().map(|r| draft.digest(r.iter().copied())).collect();
+        let vetoed = store::vetoed(&self.conn, &digests).await?;
+        let detail = "this merge was undone; it is proposed again when a member changes";
+        let left: Vec<GroupLeft> = rows
+            .into_iter()
+            .zip(&vetoed)
+            .filter(|(_, vetoed)| **vetoed)
+            .map(|(rows, _)| draft.left(rows, Reason::Vetoed, detail, Vec::new()))
+            .collect();
+        let mut flags = vetoed.into_iter();
+        draft.plan.merges.retain(|_| !flags.next().unwrap_or(false));
+        draft.candidates.retain(|_| !flags.next().unwrap_or(false));
+        draft.plan.groups_left.extend(left);
+        Ok(())
+    }
+
+    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
+    fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
+        let memories = draft.snapshot.memories.len();
+        let proposed: usize = draft.candidates.iter().map(|c| c.parts.len() - 1).sum();
+        let limit = self.options.max_retire.unwrap_or_else(|| 20.max(memories * 3 / 10));
+        if proposed > limit {
+            return Err(MergeError::RetirementCap { proposed, memories, limit });
+        }
+        Ok(())
+    }
+
+    async fn space(&self, snapshot: &Snapshot) -> Result<Space, MergeError> {
+        space::choose(self.embedder.clone(), &self.options, self.llm.is_some(), snapshot).await
+    }
+
+    fn no_vector(&self, space: &Space) -> Option<String> {
+        space.cannot_write(self.options.write_vector)
+    }
+}
+
+/// The rows of one partition; `None` where they are all rows, so that nothing is copied.
+fn select(vectors: ArrayView2<'_, f32>, rows: &[usize]) -> Option<Array2<f32>> {
+    (rows.len() < vectors.nrows()).then(|| vectors.select(Axis(0), rows))
+}
+
+/// A class number per row; rows of equal normalised text share it.
+fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
+    let mut classes: HashMap<String, usize> = HashMap::new();
+    rows.iter()
+        .map(|&row| {
+            let next = classes.len();
+            *classes.entry(normalize::normalize(&memories[row].text)).or_insert(next)
+        })
+        .collect()
+}
+
+/// What the guards object to between any two claims, each once.
+fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
+    const SHOWN: usize = 12;
+    let mut found: Vec<Finding> = Vec::new();
+    for (i, a) in claims.iter().enumerate() {
+        for b in &claims[i + 1..] {
+            for finding in judge::judge(*a, *b).findings {
+                if found.len() < SHOWN && !found.contains(&finding) {
+                    found.push(finding);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Rows that may share one life, by the rule.
+pub(super) fn expiry_buckets(
+    rows: &[usize],
+    expiry: impl Fn(usize) -> Option<i64>,
+    rule: TtlRule,
+    now_ms: i64,
+) -> Vec<Vec<usize>> {
+    if rule != TtlRule::KeepApart {
+        return vec![rows.to_vec()];
+    }
+    let mut sorted: Vec<(Option<i64>, usize)> = rows.iter().map(|&r| (expiry(r), r)).collect();
+    sorted.sort_unstable();
+    let mut buckets: Vec<(Option<i64>, Vec<usize>)> = Vec::new();
+    for (at, row) in sorted {
+        match buckets.last_mut() {
+            Some((first, bucket)) if same_expiry(*first, at, now_ms) => bucket.push(row),
+            _ => buckets.push((at, vec![row])),
+        }
+    }
+    buckets
+        .into_iter()
+        .map(|(_, mut bucket)| {
+            bucket.sort_unstable();
+            bucket
+        })
+        .collect()
+}
+
+/// About the same time: within 1 % of what is left to live, and always within one second.
+fn same_expiry(a: Option<i64>, b: Option<i64>, now_ms: i64) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => (a - b).abs() <= ((a.min(b) - now_ms) / 100).max(1000),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(expiries: &[Option<i64>], rule: TtlRule) -> Vec<Vec<usize>> {
+        let rows: Vec<usize> = (0..expiries.len()).collect();
+        expiry_buckets(&rows, |row| expiries[row], rule, 0)
+    }
+
+    #[test]
+    fn memories_that_never_expire_stay_apart_from_those_that_do() {
+        let found = buckets(&[None, Some(10_000), None], TtlRule::KeepApart);
+        assert_eq!(found, vec![vec![0, 2], vec![1]]);
+    }
+
+    #[test]
+    fn about_the_same_time_is_one_percent_of_the_rest_or_a_second() {
+        let day = 86_400_000;
+        let found =
+            buckets(&[Some(day), Some(day + 800_000), Some(day + 900_000)], TtlRule::KeepApart);
+        assert_eq!(found, vec![vec![0, 1], vec![2]]);
+        let found = buckets(&[Some(500), Some(1500), Some(1501)], TtlRule::KeepApart);
+        assert_eq!(found, vec![vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn min_and_max_let_all_meet() {
+        assert_eq!(buckets(&[None, Some(1)], TtlRule::Min).len(), 1);
+        assert_eq!(buckets(&[None, Some(1)], TtlRule::Max).len(), 1);
+    }
+}

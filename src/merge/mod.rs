@@ -1,0 +1,424 @@
+//! The pipeline for one user: it knows the stations, not their clients' details.
+//!
+//! ```text
+//! draft:  snapshot → group → judge → what is lossless, what an LLM must decide, what stays
+//! ask:    LLM → verification → vector                       (one group, no write)
+//! commit: read again → compare → one atomic step            (one group)
+//! ```
+//!
+//! [`Pipeline::plan`] runs all but the commits; [`Pipeline::apply`] commits a plan as it was
+//! previewed; [`Pipeline::merge`] commits each group as soon as it is decided.
+
+mod ask;
+mod commit;
+mod draft;
+mod space;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use redis::aio::ConnectionManager;
+
+use crate::clock::Clock;
+use crate::embed::{EmbedError, Embedder};
+use crate::layout::Layout;
+use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason, Threshold};
+use crate::store::{Functions, IndexFacts, Lease, LeaseError, StoreError};
+use crate::summarize::llm::Llm;
+
+use ask::Asked;
+use draft::Draft;
+
+pub use commit::Done;
+
+/// Which vectors the grouping compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Distance {
+    /// The stored ones where they are proven to come from the configured model, else texts are
+    /// embedded for grouping.
+    #[default]
+    Auto,
+    /// The stored ones, whatever made them.
+    Stored,
+    /// The texts, embedded by the configured model.
+    Onnx,
+}
+
+/// Where the vector of a text that no source has comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WriteVector {
+    /// The configured model, if it is proven to match the index; else such groups stay.
+    #[default]
+    Auto,
+    /// The normalised mean of the sources' vectors.
+    Centroid,
+}
+
+/// How memories with an expiry meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TtlRule {
+    /// Only memories that expire at about the same time are merged.
+    #[default]
+    KeepApart,
+    /// The result expires with the first of its sources.
+    Min,
+    /// The result expires with the last of its sources; never, if one of them never does.
+    Max,
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    /// Cosine distance within which memories are looked at together.
+    pub threshold: Option<Threshold>,
+    /// Which vectors the grouping compares.
+    pub distance: Distance,
+    /// Where new vectors come from.
+    pub write_vector: WriteVector,
+    /// Distinct texts of a group at most; larger groups are split.
+    pub max_members: usize,
+    /// Characters that one group may send to the LLM.
+    pub max_group_chars: usize,
+    /// How memories with an expiry meet.
+    pub ttl: TtlRule,
+    /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
+    pub max_retire: Option<usize>,
+    /// How long a merge can be undone; zero = retired memories are deleted at once.
+    pub undo_window: Duration,
+    /// How long the record of a merge is kept.
+    pub ledger_retention: Duration,
+    /// How long a lease holds without renewal.
+    pub lease_ttl: Duration,
+    /// LLM calls under way at once.
+    pub llm_concurrency: usize,
+    /// The id of this run, a ULID.
+    pub run_id: String,
+    /// Set from outside to stop before the next group.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What goes on, for a progress display.
+pub trait Progress: Send + Sync {
+    /// A new phase with `total` steps (0 = unknown).
+    fn phase(&self, name: &str, total: usize);
+    /// One step done.
+    fn step(&self);
+}
+
+/// No display.
+impl Progress for () {
+    fn phase(&self, _name: &str, _total: usize) {}
+    fn step(&self) {}
+}
+
+/// What a run did for one user.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Report {
+    /// The run.
+    pub run_id: String,
+    /// The plan as far as it was made: merges decided, groups and memories left.
+    pub plan: Plan,
+    /// The merges that were committed.
+    pub merged: Vec<Done>,
+    /// Merges that were decided and could not be committed; their originals are untouched.
+    pub not_committed: Vec<GroupLeft>,
+    /// LLM calls and tokens of this run so far.
+    pub llm: LlmUse,
+    /// Whether the run was stopped before its end.
+    pub stopped: bool,
+}
+
+/// What the LLM was used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct LlmUse {
+    /// Calls made, retries of the transport not counted.
+    pub calls: u64,
+    /// Tokens as reported.
+    pub tokens: u64,
+    /// Groups whose answer was accepted at once.
+    pub accepted: u64,
+    /// Groups whose second answer was accepted.
+    pub retried: u64,
+    /// Groups whose originals stay because of the LLM or its answers.
+    pub kept: u64,
+}
+
+/// Why a run stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The embedder.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// Another process works on this user.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// No embedder where one is needed.
+    #[error(
+        "no embedding model is configured, so it cannot be proven where the stored vectors come \
+         from; set --onnxruntime and --model-dir, or trust the stored vectors with --distance stored"
+    )]
+    NoEmbedder,
+    /// More memories than allowed would be retired by an LLM's word.
+    #[error(
+        "the LLM would be asked to retire up to {proposed} of {memories} memories, the limit is \
+         {limit}; nothing was done, raise it with --max-retire {proposed}"
+    )]
+    RetirementCap {
+        /// Memories that the proposed groups would retire.
+        proposed: usize,
+        /// The user's memories.
+        memories: usize,
+        /// The limit in force.
+        limit: usize,
+    },
+    /// A plan that does not fit this store.
+    #[error("this plan cannot be applied: {0}")]
+    WrongPlan(String),
+    /// A bug.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// The stations of the pipeline, put together once per process.
+pub struct Pipeline {
+    /// The connection.
+    pub conn: ConnectionManager,
+    /// The server-side functions.
+    pub functions: Functions,
+    /// Facts of the index.
+    pub index: IndexFacts,
+    /// How the store is laid out.
+    pub layout: Box<dyn Layout>,
+    /// The embedding model, if configured.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// The LLM, if configured.
+    pub llm: Option<Llm>,
+    /// Time and ids.
+    pub clock: Box<dyn Clock>,
+    /// The settings.
+    pub options: MergeOptions,
+}
+
+impl Pipeline {
+    /// What would be done for `user`: LLM calls are made, nothing is written.
+    ///
+    /// # Errors
+    /// [`MergeError`]; nothing was written.
+    pub async fn plan(&self, user: &str, progress: &dyn Progress) -> Result<Plan, MergeError> {
+        let mut draft = self.draft(user, progress).await?;
+        let candidates = std::mem::take(&mut draft.candidates);
+        progress.phase("asking the LLM", candidates.len());
+        let mut asked =
+            stream::iter(&candidates).map(|c| self.ask(&draft, c)).buffered(self.concurrency());
+        let mut outcomes = Vec::with_capacity(candidates.len());
+        while let Some(outcome) = asked.next().await {
+            outcomes.push(outcome?);
+            progress.step();
+        }
+        drop(asked);
+        let mut plan = draft.plan;
+        for outcome in outcomes {
+            plan.merges.extend(outcome.merges);
+            plan.groups_left.extend(outcome.left);
+        }
+        sort(&mut plan);
+        Ok(plan)
+    }
+
+    /// Merges the memories of `user`, group by group, under a lease.
+    ///
+    /// # Errors
+    /// [`MergeError`]; what was committed before stays committed and can be undone.
+    pub async fn merge(&self, user: &str, progress: &dyn Progress) -> Result<Report, MergeError> {
+        let lease = self.lease(user).await?;
+        let report = lease.hold(&self.conn, self.merge_under(&lease, user, progress)).await;
+        lease.release(&self.conn).await;
+        report
+    }
+
+    async fn merge_under(
+        &self,
+        lease: &Lease,
+        user: &str,
+        progress: &dyn Progress,
+    ) -> Result<Report, MergeError> {
+        let mut draft = self.draft(user, progress).await?;
+        let candidates = std::mem::take(&mut draft.candidates);
+        let lossless = std::mem::take(&mut draft.plan.merges);
+        let mut run = Run::new(self, lease);
+        progress.phase("merging", lossless.len() + candidates.len());
+        for merge in lossless {
+            run.commit(merge).await?;
+            progress.step();
+        }
+        let mut asked =
+            stream::iter(&candidates).map(|c| self.ask(&draft, c)).buffered(self.concurrency());
+        while let Some(outcome) = asked.next().await {
+            run.take(outcome?).await?;
+            progress.step();
+        }
+        drop(asked);
+        Ok(run.report(draft))
+    }
+
+    /// Commits a plan: exactly what was previewed, each source pinned by its digest.
+    ///
+    /// # Errors
+    /// [`MergeError`]; what was committed before stays committed and can be undone.
+    pub async fn apply(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, MergeError> {
+        self.fits(plan)?;
+        let lease = self.lease(&plan.user).await?;
+        let work = async {
+            let mut run = Run::new(self, &lease);
+            progress.phase("merging", plan.merges.len());
+            for merge in &plan.merges {
+                run.commit(merge.clone()).await?;
+                progress.step();
+            }
+            let rest = Plan { merges: Vec::new(), ..plan.clone() };
+            Ok(run.report(Draft::of(rest)))
+        };
+        let report = lease.hold(&self.conn, work).await;
+        lease.release(&self.conn).await;
+        report
+    }
+
+    fn fits(&self, plan: &Plan) -> Result<(), MergeError> {
+        let wrong = |what: String| Err(MergeError::WrongPlan(what));
+        if plan.version != PLAN_VERSION {
+            return wrong(format!("format version {}, expected {PLAN_VERSION}", plan.version));
+        }
+        if plan.index != self.index.name {
+            return wrong(format!("made for index `{}`, not `{}`", plan.index, self.index.name));
+        }
+        for merge in &plan.merges {
+            if merge.partition.user != plan.user || merge.sources.len() < 2 {
+                return wrong(format!("merge {} is damaged", merge.merge_id));
+            }
+        }
+        Ok(())
+    }
+
+    async fn lease(&self, user: &str) -> Result<Lease, MergeError> {
+        let partition = format!("{}\n{}\n{user}", self.layout.name(), self.index.name);
+        let owner = self.clock.id();
+        Ok(Lease::acquire(&self.functions, &self.conn, &partition, &owner, self.options.lease_ttl)
+            .await?)
+    }
+
+    fn concurrency(&self) -> usize {
+        self.options.llm_concurrency.max(1)
+    }
+
+    fn stopped(&self) -> bool {
+        self.options.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Version of the plan format.
+pub(crate) const PLAN_VERSION: u32 = 1;
+
+/// The commits of one run and what became of them.
+struct Run<'a> {
+    pipeline: &'a Pipeline,
+    lease: &'a Lease,
+    merges: Vec<PlannedMerge>,
+    merged: Vec<Done>,
+    left: Vec<GroupLeft>,
+    not_committed: Vec<GroupLeft>,
+    llm: LlmUse,
+}
+
+impl<'a> Run<'a> {
+    fn new(pipeline: &'a Pipeline, lease: &'a Lease) -> Self {
+        Self {
+            pipeline,
+            lease,
+            merges: Vec::new(),
+            merged: Vec::new(),
+            left: Vec::new(),
+            not_committed: Vec::new(),
+            llm: LlmUse::default(),
+        }
+    }
+
+    async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
+        self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
+        self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
+        self.llm.kept += u64::from(!asked.accepted);
+        self.left.extend(asked.left);
+        for merge in asked.merges {
+            self.commit(merge).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
+        if self.pipeline.stopped() {
+            return Ok(());
+        }
+        match self.pipeline.commit(self.lease, &merge).await? {
+            Ok(done) => {
+                tracing::info!(
+                    merge.id = %done.merge_id,
+                    group.size = done.retired.len() + 1,
+                    "merged a group"
+                );
+                self.merged.push(done);
+            }
+            Err((reason, detail)) => {
+                tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
+                self.not_committed.push(left(&merge, reason, detail));
+            }
+        }
+        self.merges.push(merge);
+        Ok(())
+    }
+
+    fn report(self, draft: Draft) -> Report {
+        let mut plan = draft.plan;
+        plan.merges = self.merges;
+        plan.groups_left.extend(self.left);
+        sort(&mut plan);
+        let llm = self.pipeline.llm.as_ref();
+        Report {
+            run_id: self.pipeline.options.run_id.clone(),
+            plan,
+            merged: self.merged,
+            not_committed: self.not_committed,
+            llm: LlmUse {
+                calls: llm.map_or(0, Llm::calls),
+                tokens: llm.map_or(0, Llm::tokens),
+                ..self.llm
+            },
+            stopped: self.pipeline.stopped(),
+        }
+    }
+}
+
+fn left(merge: &PlannedMerge, reason: Reason, detail: String) -> GroupLeft {
+    GroupLeft {
+        partition: merge.partition.clone(),
+        members: merge.sources.clone(),
+        reason,
+        detail,
+        findings: merge.findings.clone(),
+    }
+}
+
+fn sort(plan: &mut Plan) {
+    plan.merges.sort_by(|a, b| {
+        (&a.partition, &a.sources[0].key).cmp(&(&b.partition, &b.sources[0].key))
+    });
+    plan.groups_left.sort_by(|a, b| {
+        let first = |g: &GroupLeft| g.members.first().map(|m| m.key.clone());
+        (&a.partition, first(a)).cmp(&(&b.partition, first(b)))
+    });
+    plan.left_alone.sort_by(|a: &LeftAlone, b| a.key.cmp(&b.key));
+}

@@ -1,0 +1,338 @@
+//! Reading the answer: whole, in the form asked for, and about exactly the memories that were sent.
+//! Whether its text keeps what the memories say is for the verification.
+
+use serde::Deserialize;
+
+use super::{
+    Answer, LlmError,
+    prompt::Rendered,
+    wire::{Choice, Completion},
+};
+use crate::summarize::SourceText;
+
+/// Longest reason for "different" that is kept, in characters.
+const MAX_REASON: usize = 300;
+
+/// The object that the model is asked for.
+#[derive(Deserialize)]
+struct Wanted {
+    verdict: Verdict,
+    text: String,
+    used: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Same,
+    Different,
+}
+
+/// Turns a completion into an answer, or says why it is none.
+pub(super) fn read(
+    completion: &Completion,
+    prompt: &Rendered,
+    sources: &[SourceText],
+    max_output_tokens: u32,
+) -> Result<Answer, LlmError> {
+    let Some(choice) = completion.choices.first() else {
+        return Err(LlmError::Empty { reasoning: false });
+    };
+    whole_prompt_was_read(completion, prompt)?;
+    let content = finished_content(choice, max_output_tokens)?;
+    accept(parse(content)?, sources)
+}
+
+/// Some servers cut a long prompt without a word; then the answer knows only a part of the memories.
+fn whole_prompt_was_read(completion: &Completion, prompt: &Rendered) -> Result<(), LlmError> {
+    let read = completion.usage.unwrap_or_default().prompt_tokens;
+    let sent = least_tokens(&prompt.system) + least_tokens(&prompt.user);
+    if read > 0 && read < sent {
+        Err(LlmError::ContextCut { sent, read })
+    } else {
+        Ok(())
+    }
+}
+
+/// A lower bound of the tokens that any tokenizer in use makes of a text: no token spans two words,
+/// and few span more than four characters of a script without spaces.
+fn least_tokens(text: &str) -> u64 {
+    let unspaced = text
+        .chars()
+        .filter(|c| matches!(c, '\u{2e80}'..='\u{d7ff}'))
+        .count();
+    (text.split_whitespace().count() + unspaced / 4) as u64
+}
+
+/// The content of a choice that was neither refused nor cut nor left empty.
+fn finished_content(choice: &Choice, limit: u32) -> Result<&str, LlmError> {
+    let filled =
+        |field: &Option<String>| field.as_ref().is_some_and(|text| !text.trim().is_empty());
+    let message = &choice.message;
+    let reasoning = filled(&message.reasoning_content) || filled(&message.reasoning);
+    if filled(&message.refusal) {
+        return Err(LlmError::Refused {
+            by: "message.refusal",
+        });
+    }
+    match (choice.finish_reason.as_deref(), &message.content) {
+        (Some("content_filter"), _) => Err(LlmError::Refused {
+            by: "content_filter",
+        }),
+        (Some("length"), content) => {
+            let begun = content.as_deref().map(without_reasoning);
+            Err(LlmError::Cut {
+                limit,
+                reasoning: !begun.is_some_and(|text| text.contains('{')),
+            })
+        }
+        (_, Some(content)) if !content.trim().is_empty() => Ok(content),
+        _ => Err(LlmError::Empty { reasoning }),
+    }
+}
+
+/// Finds the one JSON object of the content.
+fn parse(content: &str) -> Result<Wanted, LlmError> {
+    let content = content.trim();
+    // First as it stands: a memory may speak of `</think>` itself.
+    if serde_json::from_str::<serde::de::IgnoredAny>(content).is_ok() {
+        return wanted(content);
+    }
+    let visible = without_reasoning(content);
+    if visible.is_empty() {
+        return Err(LlmError::Empty { reasoning: true });
+    }
+    match objects(visible)[..] {
+        [object] => wanted(object),
+        [] => Err(LlmError::bad("there is no whole JSON object in it")),
+        _ => Err(LlmError::bad("there is more than one JSON object in it")),
+    }
+}
+
+fn wanted(object: &str) -> Result<Wanted, LlmError> {
+    serde_json::from_str(object).map_err(|error| {
+        // The parser's own words may quote the answer.
+        let what = match error.classify() {
+            serde_json::error::Category::Data => {
+                "the JSON does not have the fields verdict (same or different), text (a string) \
+                 and used (an array of ids), each once"
+            }
+            _ => "it is not JSON",
+        };
+        LlmError::bad(what)
+    })
+}
+
+/// What follows the model's reasoning, where the server leaves that in the content.
+fn without_reasoning(content: &str) -> &str {
+    match content.rsplit_once("</think>") {
+        Some((_, answer)) => answer.trim(),
+        None if content.trim_start().starts_with("<think>") => "",
+        None => content.trim(),
+    }
+}
+
+/// The JSON objects in a text, leaving out those inside another.
+fn objects(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = text[at..].find('{') {
+        let rest = &text[at + offset..];
+        let mut stream =
+            serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+        let length = match stream.next() {
+            Some(Ok(_)) => {
+                found.push(&rest[..stream.byte_offset()]);
+                stream.byte_offset()
+            }
+            _ => 1,
+        };
+        at += offset + length;
+    }
+    found
+}
+
+fn accept(wanted: Wanted, sources: &[SourceText]) -> Result<Answer, LlmError> {
+    let text = wanted.text.trim();
+    match wanted.verdict {
+        Verdict::Different => Ok(Answer::Declined {
+            why: text.chars().take(MAX_REASON).collect(),
+        }),
+        Verdict::Same if text.is_empty() => Err(LlmError::bad("the text is empty")),
+        Verdict::Same => {
+            every_id_once(&wanted.used, sources)?;
+            Ok(Answer::Merged {
+                text: text.to_owned(),
+                used: wanted.used,
+            })
+        }
+    }
+}
+
+/// A merge of some of the memories, or of others, is not what was asked for.
+fn every_id_once(used: &[String], sources: &[SourceText]) -> Result<(), LlmError> {
+    let known = |id: &String| sources.iter().any(|source| source.id == *id);
+    let times = |source: &SourceText| used.iter().filter(|id| **id == source.id).count();
+    let unknown = used.iter().filter(|id| !known(id)).count();
+    if unknown > 0 {
+        return Err(LlmError::bad(format!(
+            "{unknown} of the ids in `used` were never given"
+        )));
+    }
+    for source in sources {
+        let fault = match times(source) {
+            1 => continue,
+            0 => "misses",
+            _ => "repeats",
+        };
+        return Err(LlmError::bad(format!(
+            "`used` {fault} the id {}",
+            source.id
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"verdict":"same","text":"Ana likes tea.","used":["m2","m1"]}"#;
+
+    fn sources() -> Vec<SourceText> {
+        let source = |id: &str| SourceText {
+            id: id.to_owned(),
+            text: "Ana likes tea.".to_owned(),
+            said_at: None,
+        };
+        vec![source("m1"), source("m2")]
+    }
+
+    fn answer(content: &str) -> Result<Answer, LlmError> {
+        accept(parse(content)?, &sources())
+    }
+
+    fn is_merged(content: &str) -> bool {
+        matches!(answer(content), Ok(Answer::Merged { text, used })
+            if text == "Ana likes tea." && used == ["m2", "m1"])
+    }
+
+    fn fault(content: &str) -> String {
+        match answer(content) {
+            Err(LlmError::BadAnswer { what }) => what,
+            other => panic!("{content}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_object_is_found_wherever_it_stands() {
+        for content in [
+            GOOD.to_owned(),
+            format!("\n {GOOD}\n"),
+            format!("```json\n{GOOD}\n```"),
+            format!("Sure! Here it is: {GOOD} Anything else {{so far}}?"),
+            format!("<think>m1 {GOOD} or {{\"verdict\":1}}?</think>\n{GOOD}"),
+            format!("the opening tag was in the prompt</think>{GOOD}"),
+        ] {
+            assert!(is_merged(&content), "{content}: {:?}", answer(&content));
+        }
+    }
+
+    #[test]
+    fn a_memory_may_speak_of_tags_and_braces() {
+        let text = r#"Uses </think> and ```json {\"a\": 1} in prompts."#;
+        let content = format!(r#"{{"verdict":"same","text":"{text}","used":["m1","m2"]}}"#);
+        let Ok(Answer::Merged { text, .. }) = answer(&content) else {
+            panic!("{content}")
+        };
+        assert_eq!(text, r#"Uses </think> and ```json {"a": 1} in prompts."#);
+    }
+
+    #[test]
+    fn not_exactly_one_object_is_refused() {
+        for content in [
+            "Ana likes tea.",
+            "I cannot help with that.",
+            "抱歉，我无法帮忙。",
+            &GOOD[..40],
+        ] {
+            assert!(fault(content).contains("no whole JSON object"), "{content}");
+        }
+        assert!(fault(&format!("{GOOD}\n{GOOD}")).contains("more than one"));
+        assert!(fault(&format!("{{}} {GOOD}")).contains("more than one"));
+        let unclosed = format!("<think>maybe {GOOD}");
+        assert_eq!(answer(&unclosed), Err(LlmError::Empty { reasoning: true }));
+        assert_eq!(
+            answer("<think>hm</think> "),
+            Err(LlmError::Empty { reasoning: true })
+        );
+    }
+
+    #[test]
+    fn the_fields_must_be_as_asked_for() {
+        for content in [
+            "{}",
+            "[]",
+            "\"same\"",
+            r#"{"verdict":"maybe","text":"x","used":["m1","m2"]}"#,
+            r#"{"verdict":"Same","text":"x","used":["m1","m2"]}"#,
+            r#"{"verdict":"same","text":null,"used":["m1","m2"]}"#,
+            r#"{"verdict":"same","text":["x"],"used":["m1","m2"]}"#,
+            r#"{"verdict":"same","text":"x","used":"m1,m2"}"#,
+            r#"{"verdict":"same","text":"x","used":[1,2]}"#,
+            r#"{"verdict":"same","text":"x"}"#,
+            r#"{"verdict":"same","verdict":"different","text":"x","used":["m1","m2"]}"#,
+        ] {
+            assert!(fault(content).contains("fields"), "{content}");
+        }
+        assert!(fault(r#"{"verdict":"same","text":" ","used":["m1","m2"]}"#).contains("empty"));
+    }
+
+    #[test]
+    fn every_id_must_be_used_once() {
+        let used = |ids: &str| {
+            fault(&format!(
+                r#"{{"verdict":"same","text":"x","used":[{ids}]}}"#
+            ))
+        };
+        assert!(used(r#""m1""#).contains("misses the id m2"));
+        assert!(used("").contains("misses the id m1"));
+        assert!(used(r#""m1","m2","m2""#).contains("repeats the id m2"));
+        assert!(used(r#""m1","m2","m12""#).contains("1 of the ids"));
+        assert!(used(r#""m1","M2""#).contains("never given"));
+    }
+
+    #[test]
+    fn a_reason_is_kept_short() {
+        let why = "年".repeat(1000);
+        let content = format!(r#"{{"verdict":"different","text":"{why}","used":["m9"]}}"#);
+        let Ok(Answer::Declined { why }) = answer(&content) else {
+            panic!("{content}")
+        };
+        assert_eq!(why.chars().count(), MAX_REASON);
+    }
+
+    #[test]
+    fn the_bound_of_tokens_counts_words_and_unspaced_scripts() {
+        assert_eq!(least_tokens(""), 0);
+        assert_eq!(least_tokens("I like  tea.\n"), 3);
+        assert_eq!(least_tokens(&"茶".repeat(40)), 11);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_content_is_answered_without_a_panic(content in "[{}\\[\\]\":,a<>/think é茶\\\\]{0,60}") {
+            let _ = answer(&content);
+            for object in objects(&content) {
+                proptest::prop_assert!(serde_json::from_str::<serde_json::Value>(object).is_ok());
+            }
+        }
+
+        #[test]
+        fn any_text_comes_through_unchanged(text in "[^\\s\u{0}-\u{1f}](.*[^\\s])?") {
+            let content = serde_json::json!({"verdict": "same", "text": text, "used": ["m1", "m2"]});
+            let expected = Answer::Merged { text, used: vec!["m1".to_owned(), "m2".to_owned()] };
+            proptest::prop_assert_eq!(answer(&format!("```json\n{content}\n```")), Ok(expected));
+        }
+    }
+}

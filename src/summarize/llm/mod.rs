@@ -1,0 +1,270 @@
+//! The LLM as summarizer: one question a group, over the chat completions protocol that OpenAI,
+//! vLLM, Ollama, llama.cpp, LM Studio, LiteLLM and others speak.
+//!
+//! An [`Answer`] is well-formed and about exactly the memories that were sent; whether its text may
+//! replace them is for the verification. Everything else is an [`LlmError`].
+
+mod answer;
+mod error;
+mod http;
+mod prompt;
+mod retry;
+mod wire;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+use tracing::{debug, info};
+
+pub use self::{error::LlmError, wire::Usage};
+use self::{
+    http::{Failure, Http},
+    prompt::{Prompt, Rendered},
+    wire::{Completion, Dialect},
+};
+use super::SourceText;
+
+/// How to reach the LLM, and how much to spend on it.
+#[derive(Clone, Debug)]
+pub struct LlmSettings {
+    /// Such as `https://api.openai.com/v1` or `http://localhost:11434`; without a path, `/v1` is
+    /// meant.
+    pub base_url: String,
+    /// Sent as bearer token.
+    pub api_key: Option<SecretString>,
+    /// The model as the server names it.
+    pub model: String,
+    /// Longest time for one attempt, from connecting to the last byte of the answer.
+    pub timeout: Duration,
+    /// Attempts for one question, the first included.
+    pub max_attempts: u32,
+    /// Longest time for one question, all attempts and waits included.
+    pub total_time: Duration,
+    /// Most tokens that the model may write, its reasoning included.
+    pub max_output_tokens: u32,
+    /// Sampling temperature; `None` leaves it to the server.
+    pub temperature: Option<f32>,
+    /// Most requests that this client may send; 0 sends none.
+    pub max_calls: Option<u64>,
+    /// A prompt template in place of the built-in one.
+    pub prompt: Option<PathBuf>,
+    /// Most characters of all memories of one question together. With the prompt around them they
+    /// must fit the server's context: some servers cut what does not.
+    pub max_input_chars: usize,
+    /// The wait after the first failed attempt; it doubles with each further one.
+    pub backoff: Duration,
+    /// Draws a number of 0 … 1 that shortens a wait by up to half.
+    pub jitter: fn() -> f64,
+}
+
+impl LlmSettings {
+    /// The defaults for a server and a model.
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            api_key: None,
+            model: model.into(),
+            timeout: Duration::from_secs(120),
+            max_attempts: 4,
+            total_time: Duration::from_secs(300),
+            max_output_tokens: 1024,
+            temperature: Some(0.0),
+            max_calls: None,
+            prompt: None,
+            max_input_chars: 20_000,
+            backoff: Duration::from_millis(500),
+            jitter: rand::random,
+        }
+    }
+}
+
+/// A question: may these memories be one, and which text says what they say?
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The type that the result must keep, such as `semantic`; may be empty.
+    pub memory_type: &'a str,
+    /// The memories, each with an id of its own.
+    pub sources: &'a [SourceText],
+    /// On the second try: what was wrong with the first answer, with the rejected text.
+    pub fault: Option<&'a str>,
+}
+
+/// A well-formed answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The memories are one.
+    Merged {
+        /// The text that is to replace them, not empty, not verified yet.
+        text: String,
+        /// Exactly the ids of the sources, in the model's order.
+        used: Vec<String>,
+    },
+    /// The memories are not one.
+    Declined {
+        /// The model's reason, in its own words (at most 300 characters); may quote the memories.
+        why: String,
+    },
+}
+
+/// An answer and what it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// The model as the server names it.
+    pub model: String,
+    /// Tokens of the attempt that was answered.
+    pub usage: Usage,
+}
+
+/// A client for one run. It counts what it sends, and remembers which dialect its server speaks.
+#[derive(Debug)]
+pub struct Llm {
+    settings: LlmSettings,
+    http: Http,
+    prompt: Prompt,
+    dialect: Mutex<Dialect>,
+    calls: AtomicU64,
+    tokens: AtomicU64,
+}
+
+impl Llm {
+    /// Checks the settings and the prompt template; sends nothing.
+    ///
+    /// # Errors
+    /// [`LlmError::Settings`] and [`LlmError::Template`].
+    pub fn new(settings: LlmSettings) -> Result<Self, LlmError> {
+        Ok(Self {
+            http: Http::new(&settings)?,
+            prompt: Prompt::load(settings.prompt.as_deref())?,
+            settings,
+            dialect: Mutex::default(),
+            calls: AtomicU64::new(0),
+            tokens: AtomicU64::new(0),
+        })
+    }
+
+    /// Name of the prompt template and the beginning of its SHA-256, such as
+    /// `merge-v1.en@0123456789ab`.
+    pub fn prompt_version(&self) -> &str {
+        self.prompt.version()
+    }
+
+    /// Requests sent so far, those that failed or were repeated included.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Prompt and completion tokens that the server has reported so far, unusable answers included.
+    pub fn tokens(&self) -> u64 {
+        self.tokens.load(Ordering::Relaxed)
+    }
+
+    /// Asks for one text for the sources.
+    ///
+    /// Asks again after 429, 500, 502, 503, 504 and failed connects, within the bounds of the
+    /// settings; never after a time-out, which may have been billed.
+    ///
+    /// # Errors
+    /// See [`LlmError`]; [`LlmError::is_outage`] tells whether to go on with other groups.
+    pub async fn summarize(&self, request: &Request<'_>) -> Result<Reply, LlmError> {
+        let chars = request
+            .sources
+            .iter()
+            .map(|source| source.text.chars().count())
+            .sum();
+        let limit = self.settings.max_input_chars;
+        if chars > limit {
+            return Err(LlmError::InputTooLarge { chars, limit });
+        }
+        let prompt = self.prompt.render(request)?;
+        let completion = self.complete(&prompt, request.sources).await?;
+        let usage = completion.usage.unwrap_or_default();
+        self.tokens.fetch_add(
+            usage.prompt_tokens.saturating_add(usage.completion_tokens),
+            Ordering::Relaxed,
+        );
+        let limit = self.settings.max_output_tokens;
+        let answer = answer::read(&completion, &prompt, request.sources, limit)?;
+        let model = completion
+            .model
+            .unwrap_or_else(|| self.settings.model.clone());
+        Ok(Reply {
+            answer,
+            model,
+            usage,
+        })
+    }
+
+    /// Sends the question until it is completed or nothing more may be tried.
+    async fn complete(
+        &self,
+        prompt: &Rendered,
+        sources: &[SourceText],
+    ) -> Result<Completion, LlmError> {
+        let LlmSettings {
+            timeout,
+            max_attempts,
+            total_time,
+            backoff,
+            jitter,
+            ..
+        } = self.settings;
+        let started = Instant::now();
+        let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempt = 1;
+        loop {
+            let left = total_time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Err(LlmError::Timeout { after: total_time });
+            }
+            self.spend_call()?;
+            let body = serde_json::to_string(&dialect.request(&self.settings, prompt, sources))
+                .map_err(|error| LlmError::Settings(error.to_string()))?;
+            let id = format!("{:.32x}", Sha256::digest(&body));
+            match self.http.attempt(body, &id, timeout.min(left)).await {
+                Ok(completion) => {
+                    *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
+                    return Ok(completion);
+                }
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Refused { error, about }) => {
+                    dialect = dialect.simpler(&about).ok_or(error)?;
+                    info!(
+                        ?dialect,
+                        "the LLM server refused a parameter; asking without it"
+                    );
+                }
+                Err(Failure::Retry { error, after }) => {
+                    let wait = retry::wait(backoff, attempt, jitter(), after);
+                    let left = total_time.saturating_sub(started.elapsed());
+                    if attempt >= max_attempts || wait >= left {
+                        return Err(error);
+                    }
+                    debug!(%error, attempt, wait_ms = wait.as_millis(), "asking the LLM again");
+                    tokio::time::sleep(wait).await;
+                    attempt += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes one request out of the budget.
+    fn spend_call(&self) -> Result<(), LlmError> {
+        let limit = self.settings.max_calls.unwrap_or(u64::MAX);
+        self.calls
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| {
+                (calls < limit).then_some(calls + 1)
+            })
+            .map(drop)
+            .map_err(|_| LlmError::BudgetExhausted { limit })
+    }
+}
