@@ -10,6 +10,7 @@
 //! user, the other modules are its stations.
 
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod embed;
 pub mod group;

@@ -2,3 +2,9 @@
 
 mod llm;
 mod llm_real;
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic, as the tests do"
+)]
+
+mod support;
