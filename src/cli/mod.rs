@@ -9,6 +9,7 @@ mod exit;
 mod history;
 mod inspect;
 mod json;
+mod looks;
 mod man;
 mod merge;
 mod open;

@@ -11,10 +11,14 @@ use super::exit::usage;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{LayoutName, Settings};
 use crate::embed::{Embedder, Manifest, Onnx};
-use crate::layout::{Layout, Redisvl, RedisvlFields};
+use crate::layout::Layout;
+use crate::layout::redisvl::{Redisvl, RedisvlFields};
 use crate::memory::Threshold;
 use crate::merge::{MergeOptions, Pipeline};
-use crate::store::{ConnectOptions, Functions, IndexFacts, StoreError, connect, index_facts, users};
+use crate::store::connect::{ConnectOptions, connect};
+use crate::store::index::{IndexFacts, index_facts};
+use crate::store::listing::users;
+use crate::store::{Functions, StoreError};
 use crate::summarize::llm::{Llm, LlmError, LlmSettings};
 
 /// Longest wait for the connection itself.

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use super::exit::{Exit, Stop};
 use super::render::{columns, escape, show_author, show_findings, table, user};
 use super::{Context, json, open};
-use crate::store::{State, StoredRecord, index_facts, originals, show};
+use crate::store::index::index_facts;
+use crate::store::{State, StoredRecord, originals, show};
 
 /// Show the record of a merge: its sources, the evidence, who wrote the text
 ///

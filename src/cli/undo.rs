@@ -96,9 +96,9 @@ fn finish(
 }
 
 fn document(undone: &[Undone], error: Option<&anyhow::Error>) -> Value {
-    let error = error.map(|error| {
-        json!({ "exit_code": exit::of(error).code(), "message": output::message(error) })
-    });
+    let error = error.map(
+        |error| json!({ "exit_code": exit::of(error).code(), "message": output::message(error) }),
+    );
     json!({ "version": json::VERSION, "undone": undone, "error": error })
 }
 
@@ -140,8 +140,7 @@ mod tests {
     fn what_a_cascade_undid_is_not_lost_with_its_error() {
         let refused = UndoError::Edited { merge_id: "01B".into(), key: "memory:1".into() };
         let mut undone = vec![one("01D")];
-        let partly =
-            UndoError::Partly { undone: vec![one("01C")], error: Box::new(refused) };
+        let partly = UndoError::Partly { undone: vec![one("01C")], error: Box::new(refused) };
         let error = anyhow::Error::from(unfold(partly, &mut undone));
         assert_eq!(exit::of(&error), Exit::UndoRefused);
         let document = document(&undone, Some(&error));
