@@ -3,6 +3,12 @@
 //! A layout is pure: it reads a [`Record`] into a [`Reading`] and writes a merged one. It never
 //! talks to Redis and never sees a clock. Nothing outside this module knows a library's names.
 
+mod json;
+mod metadata;
+mod pyrepr;
+pub mod redisvl;
+mod timestamp;
+
 use jiff::Timestamp;
 
 use crate::memory::{Digest, Memory, Reason};
@@ -63,6 +69,8 @@ pub struct NotRead {
     pub reason: Reason,
     /// What was found, without memory text.
     pub detail: String,
+    /// Whose record it is, where that could be read.
+    pub user: Option<String>,
 }
 
 /// Why a merged record could not be built.

@@ -1,0 +1,366 @@
+//! Memories as the LangGraph + redisvl recipe stores them: one key a memory, JSON or HASH, with
+//! text, vector, user id, type, id, creation date and metadata in fields of their own.
+
+mod write;
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::json::Path;
+use super::metadata::Metadata;
+use super::timestamp::Stamp;
+use super::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
+use crate::memory::{Memory, Partition, Reason};
+use crate::store::StoreError;
+use crate::store::digest::record_digest;
+use crate::store::index::{IndexFacts, Storage};
+use crate::store::vector::{self, Dtype, VectorError};
+
+/// The names of the fields, as the index calls them or, where it has none, at the root of the
+/// record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedisvlFields {
+    /// The text.
+    pub text: String,
+    /// The vector; must be a vector field of the index.
+    pub vector: String,
+    /// The user id.
+    pub user: String,
+    /// The memory type.
+    pub memory_type: String,
+    /// The memory's own id, which need not be the one in its key.
+    pub id: String,
+    /// The creation date.
+    pub created_at: String,
+    /// The metadata: JSON in a string, or an object.
+    pub metadata: String,
+    /// Further fields that divide memories: what differs in one of them never meets.
+    pub scope: Vec<String>,
+}
+
+impl Default for RedisvlFields {
+    fn default() -> Self {
+        Self {
+            text: "content".to_owned(),
+            vector: "embedding".to_owned(),
+            user: "user_id".to_owned(),
+            memory_type: "memory_type".to_owned(),
+            id: "memory_id".to_owned(),
+            created_at: "created_at".to_owned(),
+            metadata: "metadata".to_owned(),
+            scope: Vec::new(),
+        }
+    }
+}
+
+/// The layout `redisvl` over one index.
+#[derive(Clone, Debug)]
+pub struct Redisvl {
+    storage: Storage,
+    /// The name of the user field in queries.
+    user_attribute: String,
+    text: Path,
+    vector: Path,
+    user: Path,
+    memory_type: Path,
+    id: Path,
+    created_at: Path,
+    metadata: Path,
+    scope: Vec<Path>,
+    dtype: Dtype,
+    dims: usize,
+    naive_zone: TimeZone,
+}
+
+impl Redisvl {
+    /// The layout over an index. Dates without an offset are of `naive_zone`.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnfit`] if the vector field is missing or of a kind that memfold cannot
+    /// use, if a JSON path can mean several values, or if two roles share a field.
+    pub fn new(
+        fields: &RedisvlFields,
+        facts: &IndexFacts,
+        naive_zone: TimeZone,
+    ) -> Result<Self, StoreError> {
+        let vector = facts.vector(&fields.vector)?;
+        let path = |name: &str| path_of(facts, name);
+        let layout = Self {
+            storage: facts.storage,
+            user_attribute: facts
+                .field(&fields.user)
+                .map_or_else(|| fields.user.clone(), |field| field.attribute.clone()),
+            text: path(&fields.text)?,
+            vector: path(&fields.vector)?,
+            user: path(&fields.user)?,
+            memory_type: path(&fields.memory_type)?,
+            id: path(&fields.id)?,
+            created_at: path(&fields.created_at)?,
+            metadata: path(&fields.metadata)?,
+            scope: fields
+                .scope
+                .iter()
+                .map(|name| path(name))
+                .collect::<Result<_, _>>()?,
+            dtype: vector.dtype,
+            dims: vector.dims,
+            naive_zone,
+        };
+        let roles = layout.roles();
+        for (position, one) in roles.iter().enumerate() {
+            for other in &roles[position + 1..] {
+                if one.covers(other) || other.covers(one) {
+                    let detail = format!("`{}` stands for two things", other.dotted());
+                    return Err(facts.unfit(detail));
+                }
+            }
+        }
+        Ok(layout)
+    }
+
+    fn roles(&self) -> [&Path; 7] {
+        [
+            &self.text,
+            &self.vector,
+            &self.user,
+            &self.memory_type,
+            &self.id,
+            &self.created_at,
+            &self.metadata,
+        ]
+    }
+
+    /// The members of a record that are text or JSON; the vector is left out.
+    fn members(&self, record: &Record) -> Result<Map<String, Value>, NotRead> {
+        match (self.storage, record) {
+            (Storage::Json, Record::Json(text)) => self.json_members(text),
+            (Storage::Hash, Record::Hash(fields)) => self.hash_members(fields),
+            _ => Err(not_read(
+                Reason::NotAMemory,
+                "the record is of another kind than the index",
+            )),
+        }
+    }
+
+    fn json_members(&self, text: &str) -> Result<Map<String, Value>, NotRead> {
+        // Numbers are kept by their digits, which is slow for the many of a vector.
+        let rest = match self.vector.span(text) {
+            Some(span) => format!("{}null{}", &text[..span.start], &text[span.end..]),
+            None => text.to_owned(),
+        };
+        match serde_json::from_str(&rest) {
+            Ok(Value::Object(members)) => Ok(members),
+            Ok(_) => Err(not_read(Reason::NotAMemory, "the document is no object")),
+            Err(error) => Err(not_read(Reason::Malformed, format!("not JSON: {error}"))),
+        }
+    }
+
+    fn hash_members(&self, fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Map<String, Value>, NotRead> {
+        let mut members = Map::new();
+        let mut not_utf8 = None;
+        for (name, value) in fields {
+            let Ok(name) = std::str::from_utf8(name) else {
+                continue;
+            };
+            if self.is_vector_field(name.as_bytes()) {
+                continue;
+            }
+            if let Ok(value) = std::str::from_utf8(value) {
+                members.insert(name.to_owned(), value.into());
+            } else if self.must_be_text(name) {
+                not_utf8 = Some(name.to_owned());
+            }
+        }
+        match not_utf8 {
+            None => Ok(members),
+            Some(name) => Err(NotRead {
+                user: text_at(&members, &self.user).ok().flatten(),
+                ..not_read(Reason::NotUtf8, format!("field `{name}` is not UTF-8"))
+            }),
+        }
+    }
+
+    fn must_be_text(&self, name: &str) -> bool {
+        let path = Path::root(name);
+        self.roles().contains(&&path) || self.scope.contains(&path)
+    }
+
+    fn is_vector_field(&self, name: &[u8]) -> bool {
+        std::str::from_utf8(name).is_ok_and(|name| Path::root(name) == self.vector)
+    }
+
+    fn vector_of(&self, record: &Record) -> Result<Vec<f32>, NotRead> {
+        let missing = || not_read(Reason::NoVector, "the record has no vector");
+        let bad = |error: VectorError| not_read(Reason::BadVector, error.to_string());
+        match record {
+            Record::Json(text) => match self.vector.span(text).map(|span| &text[span]) {
+                None | Some("null") => Err(missing()),
+                Some(array) => vector::from_json(array, self.dims).map_err(bad),
+            },
+            Record::Hash(fields) => {
+                let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
+                let (_, bytes) = stored.ok_or_else(missing)?;
+                vector::decode(bytes, self.dtype, self.dims).map_err(bad)
+            }
+        }
+    }
+
+    fn partition(&self, members: &Map<String, Value>, user: String) -> Result<Partition, NotRead> {
+        Ok(Partition {
+            user,
+            scope: self
+                .scope
+                .iter()
+                .map(|path| scope_value(path.get(members)))
+                .collect(),
+            memory_type: text_at(members, &self.memory_type)?.unwrap_or_default(),
+        })
+    }
+
+    fn stamp(&self, members: &Map<String, Value>) -> Option<Stamp> {
+        match self.created_at.get(members)? {
+            Value::String(text) => Stamp::parse(text, &self.naive_zone),
+            Value::Number(number) => Stamp::parse(&number.to_string(), &self.naive_zone),
+            _ => None,
+        }
+    }
+
+    fn read_members(
+        &self,
+        key: &str,
+        record: &Record,
+        members: &Map<String, Value>,
+        user: String,
+        text: Option<String>,
+    ) -> Result<Reading, NotRead> {
+        let text = text.ok_or_else(|| not_read(Reason::Malformed, "the record has no text"))?;
+        if text.trim().is_empty() {
+            return Err(not_read(Reason::EmptyText, "the text is empty"));
+        }
+        let partition = self.partition(members, user)?;
+        let vector = self.vector_of(record)?;
+        let created_at = self.stamp(members).map(|stamp| stamp.at);
+        let provenance = Metadata::read(self.metadata.get(members)).provenance;
+        let memory = Memory {
+            key: key.to_owned(),
+            partition,
+            text,
+            created_at,
+            said_at: provenance
+                .as_ref()
+                .and_then(|own| own.latest_at)
+                .or(created_at),
+            expires_at_ms: None,
+            digest: record_digest(record),
+            merge_id: provenance.map(|own| own.merge_id),
+        };
+        Ok(Reading { memory, vector })
+    }
+
+    fn memory_id(&self, members: &Map<String, Value>, key: &str) -> String {
+        match self.id.get(members) {
+            Some(Value::String(id)) if !id.is_empty() => id.clone(),
+            Some(Value::Number(id)) => id.to_string(),
+            _ => key.to_owned(),
+        }
+    }
+
+    fn leaves_of(&self, source: &Source, id: &str, metadata: &Metadata) -> Vec<Leaf> {
+        match &metadata.provenance {
+            Some(own) => own.sources.clone(),
+            None => vec![Leaf {
+                id: id.to_owned(),
+                key: source.memory.key.clone(),
+                digest: source.memory.digest.clone(),
+                created_at: source.memory.created_at,
+            }],
+        }
+    }
+}
+
+impl Layout for Redisvl {
+    fn name(&self) -> &'static str {
+        "redisvl"
+    }
+
+    fn user_field(&self) -> &str {
+        &self.user_attribute
+    }
+
+    fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead> {
+        let members = self.members(record)?;
+        let user = text_at(&members, &self.user)?;
+        let text = text_at(&members, &self.text);
+        let Some(user) = user else {
+            return Err(match text {
+                Ok(None) => not_read(Reason::NotAMemory, "the record has neither text nor user"),
+                _ => not_read(Reason::Malformed, "the record has no user id"),
+            });
+        };
+        text.and_then(|text| self.read_members(key, record, &members, user.clone(), text))
+            .map_err(|error| NotRead {
+                user: Some(user),
+                ..error
+            })
+    }
+
+    fn leaves(&self, source: &Source) -> Vec<Leaf> {
+        let members = self.members(&source.record).unwrap_or_default();
+        let id = self.memory_id(&members, &source.memory.key);
+        self.leaves_of(source, &id, &Metadata::read(self.metadata.get(&members)))
+    }
+
+    fn merge(
+        &self,
+        sources: &[Source],
+        survivor: usize,
+        merged: &Merged,
+    ) -> Result<Record, CannotWrite> {
+        write::merge(self, sources, survivor, merged)
+    }
+}
+
+fn path_of(facts: &IndexFacts, name: &str) -> Result<Path, StoreError> {
+    let Some(field) = facts.field(name) else {
+        return Ok(Path::root(name));
+    };
+    match facts.storage {
+        Storage::Hash => Ok(Path::root(&field.path)),
+        Storage::Json => Path::parse(&field.path).ok_or_else(|| {
+            facts.unfit(format!(
+                "`{name}` is at {}, which may be several values",
+                field.path
+            ))
+        }),
+    }
+}
+
+/// The text at a path; `None` where there is nothing.
+fn text_at(members: &Map<String, Value>, path: &Path) -> Result<Option<String>, NotRead> {
+    match path.get(members) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(not_read(
+            Reason::Malformed,
+            format!("`{}` is no text", path.dotted()),
+        )),
+    }
+}
+
+fn scope_value(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn not_read(reason: Reason, detail: impl Into<String>) -> NotRead {
+    NotRead {
+        reason,
+        detail: detail.into(),
+        user: None,
+    }
+}

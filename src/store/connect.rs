@@ -1,0 +1,128 @@
+//! The one connection of a process.
+
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError, Value};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::store::{StoreError, reply};
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// For an answer to a command. The client's own default, 0.5 s, is too short for a listing.
+    pub response_timeout: Duration,
+    /// For the connection.
+    pub connect_timeout: Duration,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            response_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Connects over RESP3 and checks that the server is one that memfold can serve.
+///
+/// A lost connection is opened again by the next command; a command is never sent twice.
+///
+/// # Errors
+/// [`StoreError::BadUrl`], [`StoreError::Unreachable`], [`StoreError::Auth`],
+/// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
+pub async fn connect(
+    url: &SecretString,
+    options: &ConnectOptions,
+) -> Result<ConnectionManager, StoreError> {
+    // An error means that the process has a provider already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let info = connection_info(url.expose_secret())?;
+    let address = info.addr().to_string();
+    let config = ConnectionManagerConfig::new()
+        .set_response_timeout(Some(options.response_timeout))
+        .set_connection_timeout(Some(options.connect_timeout))
+        .set_number_of_retries(0);
+    let client = Client::open(info).map_err(|error| StoreError::BadUrl(error.to_string()))?;
+    let mut conn = client
+        .get_connection_manager_with_config(config)
+        .await
+        .map_err(|error| connect_error(error, &address))?;
+    check_server(&mut conn).await?;
+    Ok(conn)
+}
+
+fn connection_info(url: &str) -> Result<ConnectionInfo, StoreError> {
+    // The client's words for a bad URL may quote parts of it, so only their fixed part is shown.
+    let info = url.into_connection_info().map_err(|error| {
+        let words = error.to_string();
+        let fixed = words.split(" - ").next().unwrap_or_default();
+        StoreError::BadUrl(if url.contains(fixed) {
+            String::new()
+        } else {
+            fixed.to_owned()
+        })
+    })?;
+    let settings = info
+        .redis_settings()
+        .clone()
+        .set_protocol(ProtocolVersion::RESP3)
+        .set_lib_name("memfold", env!("CARGO_PKG_VERSION"));
+    Ok(info.set_redis_settings(settings))
+}
+
+fn connect_error(error: RedisError, address: &str) -> StoreError {
+    if error.is_io_error() {
+        let detail = error.to_string();
+        return StoreError::Unreachable {
+            address: address.to_owned(),
+            detail,
+        };
+    }
+    error.into()
+}
+
+async fn check_server(conn: &mut ConnectionManager) -> Result<(), StoreError> {
+    let hello: Value = redis::cmd("HELLO").query_async(conn).await?;
+    if reply::get(&hello, "mode").and_then(reply::bytes) == Some(b"cluster") {
+        return Err(StoreError::Cluster);
+    }
+    match redis::cmd("FT._LIST")
+        .query_async::<Value>(conn)
+        .await
+        .map_err(StoreError::from)
+    {
+        // An account may be good for its one index and not for the list of all.
+        Ok(_) | Err(StoreError::Permission(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_url_is_told_without_its_password() {
+        for url in [
+            "nonsense",
+            "http://u:s3cret@host",
+            "redis://u:s3cret@host:port/x",
+            "redis://",
+        ] {
+            match connection_info(url) {
+                Err(error) => assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}"),
+                Ok(_) => assert_eq!(url, "redis://", "{url} was accepted"),
+            }
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_password() {
+        let info = connection_info("redis://u:s3cret@host:6379").unwrap();
+        assert!(!format!("{info:?}").contains("s3cret"));
+        assert!(!info.addr().to_string().contains("s3cret"));
+    }
+}

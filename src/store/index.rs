@@ -1,0 +1,406 @@
+//! What the server says about an index: storage, prefixes, fields, and whether it is complete.
+
+use redis::Value;
+use redis::aio::ConnectionManager;
+use serde::{Deserialize, Serialize};
+
+use crate::store::StoreError;
+use crate::store::reply;
+use crate::store::vector::Dtype;
+
+/// The kind of keys that an index covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// JSON documents.
+    Json,
+    /// Hashes.
+    Hash,
+}
+
+/// One index as `FT.INFO` describes it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IndexFacts {
+    /// Its name.
+    pub name: String,
+    /// The kind of its keys.
+    pub storage: Storage,
+    /// Plain string prefixes of its keys; an empty one covers every key.
+    pub prefixes: Vec<String>,
+    /// Its fields, in schema order.
+    pub fields: Vec<Field>,
+    /// Whether it is being built, so that its answers are partial.
+    pub indexing: bool,
+    /// Share of the keys that is indexed, 0 … 1.
+    pub percent: f64,
+    /// Keys that could not be indexed since the index was made.
+    pub failures: u64,
+    /// Keys that are in the index.
+    pub docs: u64,
+}
+
+/// One field of an index.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Field {
+    /// The name that queries use.
+    pub attribute: String,
+    /// Where the value is: a JSON path, or the name of a hash field.
+    pub path: String,
+    /// What it is indexed as.
+    pub kind: FieldKind,
+}
+
+/// What a field is indexed as.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum FieldKind {
+    /// Full text.
+    Text,
+    /// Exact values.
+    Tag {
+        /// The character that splits a value into several; `None` = values are not split.
+        separator: Option<char>,
+        /// Whether `Alice` and `alice` are two values.
+        case_sensitive: bool,
+        /// Whether the empty value can be queried.
+        index_empty: bool,
+    },
+    /// Numbers.
+    Numeric,
+    /// Vectors.
+    Vector(VectorFacts),
+    /// Any other kind, by the server's name.
+    Other {
+        /// The server's name.
+        name: String,
+    },
+}
+
+/// A vector field as the server describes it, whether memfold can use it or not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VectorFacts {
+    /// `FLAT`, `HNSW`, …
+    pub algorithm: String,
+    /// `FLOAT32`, …
+    pub data_type: String,
+    /// Numbers a vector.
+    pub dims: usize,
+    /// `COSINE`, `L2` or `IP`.
+    pub metric: String,
+}
+
+/// A vector field that memfold can use: cosine distance, floating-point numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VectorField {
+    /// Where the vector is: a JSON path, or the name of a hash field.
+    pub path: String,
+    /// The type of its numbers.
+    pub dtype: Dtype,
+    /// Numbers a vector.
+    pub dims: usize,
+}
+
+impl IndexFacts {
+    /// The field that queries call `name`, else the one that is stored under that name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        let stored = |field: &&Field| match self.storage {
+            Storage::Json => field.path.strip_prefix("$.") == Some(name),
+            Storage::Hash => field.path == name,
+        };
+        let called = |field: &&Field| field.attribute == name;
+        self.fields
+            .iter()
+            .find(called)
+            .or_else(|| self.fields.iter().find(stored))
+    }
+
+    /// The vector field `name`, if memfold can use it.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnfit`] that says what the index has instead.
+    pub fn vector(&self, name: &str) -> Result<VectorField, StoreError> {
+        let Some(field) = self.field(name) else {
+            return Err(self.unfit(format!(
+                "it has no vector field `{name}`; its vector fields: {}",
+                self.vector_names()
+            )));
+        };
+        let FieldKind::Vector(facts) = &field.kind else {
+            return Err(self.unfit(format!(
+                "field `{name}` is no vector field; its vector fields: {}",
+                self.vector_names()
+            )));
+        };
+        if !facts.metric.eq_ignore_ascii_case("COSINE") {
+            return Err(self.unfit(format!(
+                "field `{name}` compares by {}; this version merges by COSINE alone",
+                facts.metric
+            )));
+        }
+        let Some(dtype) = Dtype::from_name(&facts.data_type) else {
+            return Err(self.unfit(format!(
+                "field `{name}` holds {} numbers; this version reads FLOAT32, FLOAT64, FLOAT16 and \
+                 BFLOAT16",
+                facts.data_type
+            )));
+        };
+        if facts.dims == 0 {
+            return Err(self.unfit(format!("field `{name}` has no dimensions")));
+        }
+        Ok(VectorField {
+            path: field.path.clone(),
+            dtype,
+            dims: facts.dims,
+        })
+    }
+
+    /// Whether both describe the same index definition, whatever its state.
+    pub fn same_definition(&self, other: &Self) -> bool {
+        (self.storage, &self.prefixes, &self.fields)
+            == (other.storage, &other.prefixes, &other.fields)
+    }
+
+    pub(crate) fn unfit(&self, detail: String) -> StoreError {
+        StoreError::IndexUnfit {
+            index: self.name.clone(),
+            detail,
+        }
+    }
+
+    fn vector_names(&self) -> String {
+        let is_vector = |field: &&Field| matches!(field.kind, FieldKind::Vector(_));
+        let names: Vec<_> = self
+            .fields
+            .iter()
+            .filter(is_vector)
+            .map(|field| field.attribute.as_str())
+            .collect();
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
+    }
+}
+
+/// Asks the server about the index `name`.
+///
+/// # Errors
+/// [`StoreError::NoIndex`] with the indexes that exist; any error of the server or connection.
+pub async fn index_facts(
+    conn: &mut ConnectionManager,
+    name: &str,
+) -> Result<IndexFacts, StoreError> {
+    match redis::cmd("FT.INFO")
+        .arg(name)
+        .query_async::<Value>(conn)
+        .await
+    {
+        Ok(value) => parse(name, &value),
+        Err(error) if reply::says_no_index(&error) => Err(no_index(conn, name).await),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks the server about all its indexes, by name.
+///
+/// # Errors
+/// Any error of the server or connection.
+pub async fn indexes(conn: &mut ConnectionManager) -> Result<Vec<IndexFacts>, StoreError> {
+    let mut all = Vec::new();
+    for name in index_names(conn).await? {
+        match index_facts(conn, &name).await {
+            Ok(facts) => all.push(facts),
+            Err(StoreError::NoIndex { .. }) => {} // dropped meanwhile
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+/// The names of all indexes, sorted.
+pub(crate) async fn index_names(conn: &mut ConnectionManager) -> Result<Vec<String>, StoreError> {
+    let value: Value = redis::cmd("FT._LIST").query_async(conn).await?;
+    let items = reply::items(&value).ok_or_else(|| reply::unknown("a list of indexes"))?;
+    let mut names: Vec<_> = items.iter().filter_map(reply::text).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The error for an index that is not there; best effort at naming those that are.
+pub(crate) async fn no_index(conn: &mut ConnectionManager, name: &str) -> StoreError {
+    let known = index_names(conn).await.unwrap_or_default();
+    StoreError::NoIndex {
+        index: name.to_owned(),
+        known,
+    }
+}
+
+/// Reads an answer of `FT.INFO`.
+pub(crate) fn parse(name: &str, info: &Value) -> Result<IndexFacts, StoreError> {
+    let definition =
+        reply::get(info, "index_definition").ok_or_else(|| reply::unknown("index_definition"))?;
+    let key_type = reply::get(definition, "key_type")
+        .and_then(reply::text)
+        .unwrap_or_default();
+    let storage = match key_type.to_ascii_uppercase().as_str() {
+        "JSON" => Storage::Json,
+        "HASH" => Storage::Hash,
+        _ => return Err(reply::unknown("a known key_type")),
+    };
+    let prefixes = reply::get(definition, "prefixes")
+        .and_then(reply::items)
+        .map(|items| items.iter().filter_map(reply::text).collect())
+        .filter(|prefixes: &Vec<_>| !prefixes.is_empty())
+        .unwrap_or_else(|| vec![String::new()]);
+    let attributes = reply::get(info, "attributes")
+        .and_then(reply::items)
+        .ok_or_else(|| reply::unknown("attributes"))?;
+    let count = |name| {
+        reply::get(info, name)
+            .and_then(reply::number)
+            .unwrap_or(0.0)
+    };
+    let indexing = reply::get(info, "indexing").and_then(reply::number);
+    Ok(IndexFacts {
+        name: name.to_owned(),
+        storage,
+        prefixes,
+        fields: attributes.iter().map(field).collect::<Result<_, _>>()?,
+        indexing: indexing.ok_or_else(|| reply::unknown("indexing"))? != 0.0,
+        percent: count("percent_indexed"),
+        failures: count("hash_indexing_failures") as u64,
+        docs: count("num_docs") as u64,
+    })
+}
+
+fn field(attribute: &Value) -> Result<Field, StoreError> {
+    let text = |name| reply::get(attribute, name).and_then(reply::text);
+    let path = text("identifier").ok_or_else(|| reply::unknown("the identifier of a field"))?;
+    let name = text("type").ok_or_else(|| reply::unknown("the type of a field"))?;
+    // RESP3 lists flags apart, RESP2 appends them to the attribute's own array.
+    let flags = reply::get(attribute, "flags").unwrap_or(attribute);
+    let kind = match name.to_ascii_uppercase().as_str() {
+        "TEXT" => FieldKind::Text,
+        "NUMERIC" => FieldKind::Numeric,
+        "TAG" => FieldKind::Tag {
+            separator: text("SEPARATOR").and_then(|separator| separator.chars().next()),
+            case_sensitive: reply::has_word(flags, "CASESENSITIVE"),
+            index_empty: reply::has_word(flags, "INDEXEMPTY"),
+        },
+        "VECTOR" => FieldKind::Vector(VectorFacts {
+            algorithm: text("algorithm").unwrap_or_default(),
+            data_type: text("data_type").unwrap_or_default(),
+            dims: reply::get(attribute, "dim")
+                .and_then(reply::number)
+                .unwrap_or(0.0) as usize,
+            metric: text("distance_metric").unwrap_or_default(),
+        }),
+        _ => FieldKind::Other { name },
+    };
+    let attribute = text("attribute").unwrap_or_else(|| path.clone());
+    Ok(Field {
+        attribute,
+        path,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector_field(data_type: &str, metric: &str) -> Field {
+        Field {
+            attribute: "embedding".into(),
+            path: "$.embedding".into(),
+            kind: FieldKind::Vector(VectorFacts {
+                algorithm: "FLAT".into(),
+                data_type: data_type.into(),
+                dims: 4,
+                metric: metric.into(),
+            }),
+        }
+    }
+
+    fn facts(fields: Vec<Field>) -> IndexFacts {
+        IndexFacts {
+            name: "memories".into(),
+            storage: Storage::Json,
+            prefixes: vec!["memory:".into()],
+            fields,
+            indexing: false,
+            percent: 1.0,
+            failures: 0,
+            docs: 0,
+        }
+    }
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    #[test]
+    fn the_flat_form_is_read_too() {
+        let flat = |words: &[&str]| Value::Array(words.iter().map(|word| bulk(word)).collect());
+        let user = [
+            "identifier",
+            "$.user_id",
+            "attribute",
+            "user_id",
+            "type",
+            "TAG",
+        ];
+        let user = [&user[..], &["SEPARATOR", "|", "CASESENSITIVE"]].concat();
+        let definition = Value::Array(vec![
+            bulk("key_type"),
+            bulk("JSON"),
+            bulk("prefixes"),
+            Value::Array(vec![bulk("memory:")]),
+        ]);
+        let info = Value::Array(vec![
+            bulk("index_definition"),
+            definition,
+            bulk("attributes"),
+            Value::Array(vec![flat(&user)]),
+            bulk("indexing"),
+            bulk("1"),
+            bulk("percent_indexed"),
+            bulk("0.5"),
+        ]);
+        let facts = parse("memories", &info).unwrap();
+        assert!(facts.indexing);
+        assert_eq!(facts.percent, 0.5);
+        assert_eq!(facts.prefixes, ["memory:"]);
+        let kind = FieldKind::Tag {
+            separator: Some('|'),
+            case_sensitive: true,
+            index_empty: false,
+        };
+        assert_eq!(facts.field("user_id").unwrap().kind, kind);
+    }
+
+    #[test]
+    fn only_cosine_and_floats_fit() {
+        let fit = facts(vec![vector_field("BFLOAT16", "COSINE")])
+            .vector("embedding")
+            .unwrap();
+        assert_eq!((fit.dtype, fit.dims), (Dtype::Bfloat16, 4));
+        for (data_type, metric, word) in [
+            ("FLOAT32", "L2", "L2"),
+            ("FLOAT32", "IP", "IP"),
+            ("INT8", "COSINE", "INT8"),
+        ] {
+            let error = facts(vec![vector_field(data_type, metric)]).vector("embedding");
+            assert!(error.unwrap_err().to_string().contains(word));
+        }
+    }
+
+    #[test]
+    fn a_missing_vector_field_names_those_there_are() {
+        let error = facts(vec![vector_field("FLOAT32", "COSINE")])
+            .vector("vector")
+            .unwrap_err();
+        assert!(error.to_string().contains("embedding"), "{error}");
+    }
+}

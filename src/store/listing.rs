@@ -1,0 +1,339 @@
+//! Which keys may be a user's memories: by the index where it can tell, else by a full scan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redis::aio::ConnectionManager;
+use redis::{Cmd, RedisError, Value};
+
+use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts, no_index};
+use crate::store::reply::{self, Row};
+use crate::store::{NAMESPACE, StoreError};
+
+/// Rows a page: other clients of the server wait for one page at most.
+const PAGE: usize = 1000;
+/// What the server may spend on a page. A timeout is an error, never a short answer.
+const TIMEOUT_MS: usize = 20_000;
+/// How long the server keeps a cursor that nobody reads, should this process die.
+const CURSOR_IDLE_MS: usize = 60_000;
+/// Longer ids are not looked up in the index, which cuts tags at 4 KiB.
+const LONGEST_TAG: usize = 1024;
+
+/// How a key was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The index gave it for this user.
+    ForUser,
+    /// The index holds it.
+    Indexed,
+    /// It lies under a prefix, but the index does not hold it.
+    ByScan,
+}
+
+/// Keys in order, each once, with how it was found.
+pub(crate) type Keys = BTreeMap<Vec<u8>, Found>;
+
+/// Lists the user ids in an index, in their own spelling, sorted.
+///
+/// It is a list of candidates: the ids on the keys decide, and [`snapshot`] checks them. Users
+/// whose memories are all missing from the index are not in it.
+///
+/// [`snapshot`]: crate::store::snapshot::snapshot
+///
+/// # Errors
+/// [`StoreError::IndexUnfit`] if the index has no field `user_field`, [`StoreError::Indexing`],
+/// [`StoreError::Partial`], and any error of the server or connection.
+pub async fn users(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    user_field: &str,
+) -> Result<Vec<String>, StoreError> {
+    let facts = settled(conn, facts).await?;
+    let Some(field) = facts.field(user_field) else {
+        let detail = format!("it has no field `{user_field}`, so its users cannot be listed");
+        return Err(facts.unfit(detail));
+    };
+    let name = format!("@{}", field.attribute);
+    // Without LOAD a sortable field gives a folded spelling of its values.
+    let mut query = aggregate(&facts.name, "*");
+    query
+        .arg("LOAD")
+        .arg(1)
+        .arg(&name)
+        .arg("GROUPBY")
+        .arg(1)
+        .arg(&name);
+    let mut users = BTreeSet::new();
+    pages(conn, &facts.name, query, |row| {
+        if let Some(Ok(user)) = row.get(&field.attribute).map(std::str::from_utf8) {
+            users.insert(user.to_owned());
+        }
+    })
+    .await?;
+    Ok(users.into_iter().collect())
+}
+
+/// The index as it is now.
+///
+/// # Errors
+/// [`StoreError::Indexing`] while it is being built, [`StoreError::IndexUnfit`] if it is another
+/// one than `facts` describe.
+pub(crate) async fn settled(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+) -> Result<IndexFacts, StoreError> {
+    let now = index_facts(conn, &facts.name).await?;
+    if now.indexing {
+        return Err(StoreError::Indexing(now.name));
+    }
+    if !now.same_definition(facts) {
+        return Err(now.unfit("its definition changed meanwhile; start again".to_owned()));
+    }
+    Ok(now)
+}
+
+/// Lists every key that may be a memory of `user`.
+///
+/// The index finds the users that it can express, among others that it takes for the same. For
+/// all others, and where the index left keys out, the key space is scanned.
+pub(crate) async fn candidates(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    user_field: &str,
+    user: &str,
+) -> Result<Keys, StoreError> {
+    let tag = facts
+        .field(user_field)
+        .filter(|field| can_express(&field.kind, user));
+    let mut keys = Keys::new();
+    if tag.is_none() || facts.failures > 0 {
+        keys = scan(conn, facts).await?;
+        for key in indexed(conn, facts).await? {
+            if tag.is_none() {
+                keys.insert(key, Found::Indexed);
+            } else {
+                keys.remove(&key);
+            }
+        }
+    }
+    if let Some(field) = tag {
+        let mut query = aggregate(
+            &facts.name,
+            &format!("@{}:{{$user}}", escaped(&field.attribute)),
+        );
+        query
+            .arg("LOAD")
+            .arg(1)
+            .arg("@__key")
+            .arg("PARAMS")
+            .arg(2)
+            .arg("user")
+            .arg(user);
+        for key in listed(conn, facts, query).await? {
+            keys.insert(key, Found::ForUser);
+        }
+    }
+    // What memfold keeps for itself is no memory, whatever an index covers.
+    keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
+    Ok(keys)
+}
+
+/// Whether a query for `user` finds all records of exactly that id.
+fn can_express(kind: &FieldKind, user: &str) -> bool {
+    let FieldKind::Tag { separator, .. } = kind else {
+        return false;
+    };
+    !user.is_empty()
+        && user.len() <= LONGEST_TAG
+        && user.trim() == user
+        && !user.contains(char::is_control)
+        && separator.is_none_or(|separator| !user.contains(separator))
+}
+
+async fn indexed(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut query = aggregate(&facts.name, "*");
+    query.arg("LOAD").arg(1).arg("@__key");
+    listed(conn, facts, query).await
+}
+
+async fn listed(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    query: Cmd,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut keys = Vec::new();
+    let mut nameless = 0;
+    pages(conn, &facts.name, query, |row| match row.get("__key") {
+        Some(key) => keys.push(key.to_vec()),
+        None => nameless += 1,
+    })
+    .await?;
+    if nameless > 0 {
+        return Err(StoreError::Partial(format!(
+            "{nameless} rows came without their key"
+        )));
+    }
+    Ok(keys)
+}
+
+async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, StoreError> {
+    let kind = match facts.storage {
+        Storage::Json => "ReJSON-RL",
+        Storage::Hash => "hash",
+    };
+    let mut found = Keys::new();
+    for prefix in &facts.prefixes {
+        let pattern = format!("{}*", glob_escaped(prefix));
+        let mut cursor = 0u64;
+        loop {
+            let mut command = redis::cmd("SCAN");
+            command
+                .arg(cursor)
+                .arg("MATCH")
+                .arg(&pattern)
+                .arg("COUNT")
+                .arg(PAGE);
+            command.arg("TYPE").arg(kind);
+            let (next, keys): (u64, Vec<Vec<u8>>) = command.query_async(conn).await?;
+            found.extend(keys.into_iter().map(|key| (key, Found::ByScan)));
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+    }
+    Ok(found)
+}
+
+fn aggregate(index: &str, query: &str) -> Cmd {
+    let mut command = redis::cmd("FT.AGGREGATE");
+    command
+        .arg(index)
+        .arg(query)
+        .arg("TIMEOUT")
+        .arg(TIMEOUT_MS)
+        .arg("DIALECT")
+        .arg(2);
+    command
+}
+
+/// Runs an aggregation to its last page.
+async fn pages(
+    conn: &mut ConnectionManager,
+    index: &str,
+    mut query: Cmd,
+    mut each: impl FnMut(&Row),
+) -> Result<(), StoreError> {
+    query
+        .arg("WITHCURSOR")
+        .arg("COUNT")
+        .arg(PAGE)
+        .arg("MAXIDLE")
+        .arg(CURSOR_IDLE_MS);
+    let mut answer: Result<Value, RedisError> = query.query_async(conn).await;
+    let mut open = None;
+    loop {
+        let page = match answer {
+            Ok(value) => {
+                open = reply::cursor_of(&value);
+                reply::page(&value)
+            }
+            Err(error) if reply::says_no_index(&error) => Err(no_index(conn, index).await),
+            Err(error) => Err(reply::search_error(error)),
+        };
+        match page {
+            Ok(page) => page.rows.iter().for_each(&mut each),
+            Err(error) => {
+                if let Some(cursor) = open {
+                    close(conn, index, cursor).await;
+                }
+                return Err(error);
+            }
+        }
+        let Some(cursor) = open else { return Ok(()) };
+        let mut read = redis::cmd("FT.CURSOR");
+        read.arg("READ")
+            .arg(index)
+            .arg(cursor)
+            .arg("COUNT")
+            .arg(PAGE);
+        answer = read.query_async(conn).await;
+    }
+}
+
+/// Gives a cursor back; the server has few. It forgets an unread one by itself, so errors pass.
+async fn close(conn: &mut ConnectionManager, index: &str, cursor: i64) {
+    let mut command = redis::cmd("FT.CURSOR");
+    command.arg("DEL").arg(index).arg(cursor);
+    let _: Result<Value, _> = command.query_async(conn).await;
+}
+
+/// A field name as the query language takes it.
+fn escaped(name: &str) -> String {
+    let special = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_';
+    name.chars()
+        .flat_map(|c| special(c).then_some('\\').into_iter().chain([c]))
+        .collect()
+}
+
+/// A key prefix as a `SCAN` pattern takes it.
+fn glob_escaped(prefix: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\');
+    prefix
+        .chars()
+        .flat_map(|c| special(c).then_some('\\').into_iter().chain([c]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(separator: Option<char>) -> FieldKind {
+        FieldKind::Tag {
+            separator,
+            case_sensitive: false,
+            index_empty: false,
+        }
+    }
+
+    #[test]
+    fn ids_that_a_tag_changes_are_not_asked_for() {
+        for user in [
+            "",
+            " ",
+            " alice",
+            "alice ",
+            "a,b",
+            "a\tb",
+            "a\u{7f}",
+            "alice\u{a0}",
+        ] {
+            assert!(!can_express(&tag(Some(',')), user), "{user:?}");
+        }
+        for user in [
+            "user-42",
+            "a@b.com",
+            "o'neil|x}",
+            "a b",
+            "用户一",
+            "$user",
+            "*",
+        ] {
+            assert!(can_express(&tag(Some(',')), user), "{user:?}");
+        }
+        assert!(can_express(&tag(None), "a,b"));
+        assert!(!can_express(&tag(Some('|')), "o'neil|x}"));
+        assert!(!can_express(&FieldKind::Text, "alice"));
+        assert!(!can_express(&tag(None), &"x".repeat(5000)));
+    }
+
+    #[test]
+    fn patterns_mean_themselves() {
+        assert_eq!(glob_escaped("a*b?[c]\\:"), "a\\*b\\?\\[c\\]\\\\:");
+        assert_eq!(escaped("$.user_id"), "\\$\\.user_id");
+        assert_eq!(escaped("用户"), "用户");
+    }
+}

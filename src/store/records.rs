@@ -1,0 +1,172 @@
+//! Reads stored records by key, many at a time, each with its expiry.
+
+use redis::aio::ConnectionManager;
+use redis::{RedisResult, Value};
+
+use crate::layout::{Record, Source};
+use crate::memory::Memory;
+use crate::store::digest::record_digest;
+use crate::store::index::Storage;
+use crate::store::{StoreError, reply};
+
+/// Keys a round trip: enough to hide the latency, few enough to keep memory small.
+pub(crate) const CHUNK: usize = 200;
+
+/// What a key holds.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Fetched {
+    /// A record of the expected kind, and the absolute expiry in milliseconds if it has one.
+    Record(Record, Option<i64>),
+    /// Nothing: it is gone.
+    Gone,
+    /// Another type of value than the index covers.
+    OtherType,
+    /// JSON that is not UTF-8.
+    NotUtf8,
+}
+
+/// Why members of a group could not be read again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A member is gone or is not what was judged.
+    #[error("the memory at {key} changed since it was read")]
+    Changed {
+        /// Its key.
+        key: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads the full records of `members` again, in their order, each with its expiry of now.
+///
+/// # Errors
+/// [`LoadError::Changed`] for the first member whose record is not the one that was judged;
+/// [`LoadError::Store`] for any error of the server or connection.
+pub async fn load(
+    conn: &mut ConnectionManager,
+    storage: Storage,
+    members: &[&Memory],
+) -> Result<Vec<Source>, LoadError> {
+    let mut sources = Vec::with_capacity(members.len());
+    for chunk in members.chunks(CHUNK) {
+        let keys: Vec<_> = chunk.iter().map(|memory| memory.key.as_bytes()).collect();
+        for (memory, fetched) in chunk.iter().zip(fetch(conn, storage, &keys).await?) {
+            match fetched {
+                Fetched::Record(record, expires_at_ms)
+                    if record_digest(&record) == memory.digest =>
+                {
+                    let memory = Memory {
+                        expires_at_ms,
+                        ..(*memory).clone()
+                    };
+                    sources.push(Source { memory, record });
+                }
+                _ => {
+                    return Err(LoadError::Changed {
+                        key: memory.key.clone(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// Reads what `keys` hold, in their order.
+pub(crate) async fn fetch(
+    conn: &mut ConnectionManager,
+    storage: Storage,
+    keys: &[&[u8]],
+) -> Result<Vec<Fetched>, StoreError> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let read = match storage {
+        Storage::Json => "JSON.GET",
+        Storage::Hash => "HGETALL",
+    };
+    let mut pipe = redis::pipe();
+    for key in keys {
+        pipe.cmd(read).arg(key).cmd("PEXPIRETIME").arg(key);
+    }
+    let replies: Vec<RedisResult<Value>> = pipe.ignore_errors().query_async(conn).await?;
+    let mut replies = replies.into_iter();
+    let mut fetched = Vec::with_capacity(keys.len());
+    for _ in keys {
+        match (replies.next(), replies.next()) {
+            (Some(record), Some(expiry)) => fetched.push(one(storage, record, expiry)?),
+            _ => {
+                return Err(StoreError::Protocol(
+                    "a pipeline answered too little".to_owned(),
+                ));
+            }
+        }
+    }
+    Ok(fetched)
+}
+
+fn one(
+    storage: Storage,
+    record: RedisResult<Value>,
+    expiry: RedisResult<Value>,
+) -> Result<Fetched, StoreError> {
+    let record = match record {
+        Ok(record) => record,
+        Err(error) if is_wrong_type(&error.to_string()) => return Ok(Fetched::OtherType),
+        Err(error) => return Err(error.into()),
+    };
+    let expires_at_ms = match expiry? {
+        Value::Int(-1) => None,
+        Value::Int(at) if at >= 0 => Some(at),
+        Value::Int(_) => return Ok(Fetched::Gone),
+        _ => {
+            return Err(StoreError::Protocol(
+                "PEXPIRETIME answered no number".to_owned(),
+            ));
+        }
+    };
+    match (storage, record) {
+        (Storage::Json, Value::BulkString(text)) => Ok(match String::from_utf8(text) {
+            Ok(text) => Fetched::Record(Record::Json(text), expires_at_ms),
+            Err(_) => Fetched::NotUtf8,
+        }),
+        (Storage::Json, Value::Nil) => Ok(Fetched::Gone),
+        (Storage::Hash, reply) => Ok(match hash_record(reply)? {
+            Record::Hash(fields) if fields.is_empty() => Fetched::Gone,
+            record => Fetched::Record(record, expires_at_ms),
+        }),
+        _ => Err(StoreError::Protocol("JSON.GET answered no text".to_owned())),
+    }
+}
+
+fn hash_record(reply: Value) -> Result<Record, StoreError> {
+    let shape = || StoreError::Protocol("HGETALL answered no fields".to_owned());
+    let pairs: Vec<(Value, Value)> = match reply {
+        Value::Map(pairs) => pairs,
+        Value::Array(items) => items
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|[n, v]| (n.clone(), v.clone()))
+            .collect(),
+        _ => return Err(shape()),
+    };
+    let bytes = |value| match value {
+        Value::BulkString(bytes) => Ok(bytes),
+        other => reply::bytes(&other).map(<[u8]>::to_vec).ok_or_else(shape),
+    };
+    let field = |(name, value)| Ok((bytes(name)?, bytes(value)?));
+    Ok(Record::Hash(
+        pairs
+            .into_iter()
+            .map(field)
+            .collect::<Result<_, StoreError>>()?,
+    ))
+}
+
+fn is_wrong_type(error: &str) -> bool {
+    error.contains("WRONGTYPE") || error.contains("wrong Redis type")
+}

@@ -1,0 +1,193 @@
+//! All memories of one user: complete, or refused.
+//!
+//! The keys are listed first, then each is read and judged by what is on it. Which user a memory
+//! belongs to is decided by comparing the id on the record byte for byte; that the index gave the
+//! key proves nothing.
+
+use std::collections::BTreeSet;
+
+use ndarray::Array2;
+use redis::aio::ConnectionManager;
+
+use crate::layout::{Layout, NotRead, Reading, Record};
+use crate::memory::{LeftAlone, Memory, Reason};
+use crate::store::StoreError;
+use crate::store::index::IndexFacts;
+use crate::store::listing::{self, Found};
+use crate::store::records::{self, Fetched};
+
+/// One user's memories at one time, without their full records.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The user.
+    pub user: String,
+    /// The memories that can take part, sorted by key.
+    pub memories: Vec<Memory>,
+    /// Their vectors, one row a memory in the same order, each of length 1.
+    pub vectors: Array2<f32>,
+    /// Keys that take no part, sorted by key, each with its reason.
+    pub left_alone: Vec<LeftAlone>,
+    /// Other users' records that were read and passed over without being listed.
+    pub foreign: usize,
+    /// Other user ids that the index takes for this one or that differ from it by case or outer
+    /// blanks only, sorted.
+    pub similar_users: Vec<String>,
+}
+
+/// Reads all memories of `user`.
+///
+/// # Errors
+/// [`StoreError::Indexing`] and [`StoreError::IndexUnfit`] if the index is or gets unfit while it
+/// is read, [`StoreError::Partial`] for a partial answer, and any error of the server or
+/// connection. There is no partial snapshot.
+pub async fn snapshot(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+    user: &str,
+) -> Result<Snapshot, StoreError> {
+    let now = listing::settled(conn, facts).await?;
+    let keys = listing::candidates(conn, &now, layout.user_field(), user).await?;
+    let mut collected = Collected::new(user);
+    let keys: Vec<_> = keys.iter().collect();
+    for chunk in keys.chunks(records::CHUNK) {
+        let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &***key).collect();
+        let fetched = records::fetch(conn, facts.storage, &names).await?;
+        for ((key, found), fetched) in chunk.iter().zip(fetched) {
+            collected.take(layout, key, **found, fetched);
+        }
+    }
+    listing::settled(conn, facts).await?;
+    collected.into_snapshot()
+}
+
+/// What was read so far. Keys arrive in order.
+struct Collected {
+    user: String,
+    memories: Vec<Memory>,
+    numbers: Vec<f32>,
+    dims: usize,
+    left_alone: Vec<LeftAlone>,
+    foreign: usize,
+    similar_users: BTreeSet<String>,
+}
+
+impl Collected {
+    fn new(user: &str) -> Self {
+        Self {
+            user: user.to_owned(),
+            memories: Vec::new(),
+            numbers: Vec::new(),
+            dims: 0,
+            left_alone: Vec::new(),
+            foreign: 0,
+            similar_users: BTreeSet::new(),
+        }
+    }
+
+    fn take(&mut self, layout: &dyn Layout, key: &[u8], found: Found, fetched: Fetched) {
+        let Ok(key) = std::str::from_utf8(key) else {
+            let key = String::from_utf8_lossy(key);
+            return self.leave(&key, Reason::NotUtf8, "the key is not UTF-8");
+        };
+        match fetched {
+            Fetched::Gone => self.leave(key, Reason::Expired, "the key was gone when it was read"),
+            Fetched::NotUtf8 => self.leave(key, Reason::NotUtf8, "the document is not UTF-8"),
+            Fetched::OtherType => {
+                self.leave(
+                    key,
+                    Reason::NotAMemory,
+                    "the key holds another type of value",
+                );
+            }
+            Fetched::Record(record, expires_at_ms) => {
+                self.take_record(layout, key, found, &record, expires_at_ms);
+            }
+        }
+    }
+
+    fn take_record(
+        &mut self,
+        layout: &dyn Layout,
+        key: &str,
+        found: Found,
+        record: &Record,
+        expires_at_ms: Option<i64>,
+    ) {
+        match layout.read(key, record) {
+            Ok(reading) if reading.memory.partition.user != self.user => {
+                self.pass_over(key, found, &reading.memory.partition.user);
+            }
+            Err(NotRead {
+                user: Some(user), ..
+            }) if user != self.user => {
+                self.pass_over(key, found, &user);
+            }
+            Err(NotRead { reason, detail, .. }) => self.leave(key, reason, &detail),
+            Ok(_) if found == Found::ByScan => {
+                self.leave(key, Reason::NotIndexed, "the index does not hold the key");
+            }
+            Ok(reading) => self.keep(reading, expires_at_ms),
+        }
+    }
+
+    fn keep(&mut self, reading: Reading, expires_at_ms: Option<i64>) {
+        let Reading { mut memory, vector } = reading;
+        if self.memories.is_empty() {
+            self.dims = vector.len();
+        }
+        let length = vector
+            .iter()
+            .map(|n| f64::from(*n) * f64::from(*n))
+            .sum::<f64>()
+            .sqrt();
+        if vector.len() != self.dims || !length.is_normal() {
+            let detail = "the vector has no direction or another length than the others";
+            return self.leave(&memory.key, Reason::BadVector, detail);
+        }
+        self.numbers
+            .extend(vector.iter().map(|n| (f64::from(*n) / length) as f32));
+        memory.expires_at_ms = expires_at_ms;
+        self.memories.push(memory);
+    }
+
+    /// Another user's record: listed if the index took it for this user's, else only counted.
+    fn pass_over(&mut self, key: &str, found: Found, user: &str) {
+        if found == Found::ForUser {
+            let detail = format!("the index gave it, but it belongs to user `{user}`");
+            self.leave(key, Reason::ForeignUser, &detail);
+        } else {
+            self.foreign += 1;
+        }
+        if found == Found::ForUser || folded(user) == folded(&self.user) {
+            self.similar_users.insert(user.to_owned());
+        }
+    }
+
+    fn leave(&mut self, key: &str, reason: Reason, detail: &str) {
+        let (key, detail) = (key.to_owned(), detail.to_owned());
+        self.left_alone.push(LeftAlone {
+            key,
+            reason,
+            detail,
+        });
+    }
+
+    fn into_snapshot(self) -> Result<Snapshot, StoreError> {
+        let shape = (self.memories.len(), self.dims);
+        let vectors = Array2::from_shape_vec(shape, self.numbers)
+            .map_err(|error| StoreError::Protocol(error.to_string()))?;
+        Ok(Snapshot {
+            user: self.user,
+            memories: self.memories,
+            vectors,
+            left_alone: self.left_alone,
+            foreign: self.foreign,
+            similar_users: self.similar_users.into_iter().collect(),
+        })
+    }
+}
+
+fn folded(user: &str) -> String {
+    user.trim().to_lowercase()
+}

@@ -1,0 +1,330 @@
+//! Stored vectors to numbers and back: the four data types of an index, and arrays in JSON.
+
+use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
+
+/// The data type of the numbers in a vector field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Dtype {
+    /// 4 bytes a number.
+    Float32,
+    /// 8 bytes a number.
+    Float64,
+    /// 2 bytes a number, IEEE half precision.
+    Float16,
+    /// 2 bytes a number, the upper half of an f32.
+    Bfloat16,
+}
+
+impl Dtype {
+    /// The type that the server calls `name`, if it is one of the four.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.to_ascii_uppercase().as_str() {
+            "FLOAT32" => Some(Self::Float32),
+            "FLOAT64" => Some(Self::Float64),
+            "FLOAT16" => Some(Self::Float16),
+            "BFLOAT16" => Some(Self::Bfloat16),
+            _ => None,
+        }
+    }
+
+    /// Bytes a number.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Float32 => 4,
+            Self::Float64 => 8,
+            Self::Float16 | Self::Bfloat16 => 2,
+        }
+    }
+
+    /// What the index makes of `number`; infinite where the type cannot hold it.
+    fn held(self, number: f32) -> f32 {
+        match self {
+            Self::Float32 | Self::Float64 => number,
+            Self::Float16 => f16::from_f32(number).to_f32(),
+            Self::Bfloat16 => bf16::from_f32(number).to_f32(),
+        }
+    }
+}
+
+/// Why bytes or text are no vector of the index. Positions count from 0.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// The bytes are more or fewer than `dims` numbers take.
+    #[error("the vector is {found} bytes long, the index expects {expected}")]
+    Bytes {
+        /// Length found.
+        found: usize,
+        /// Length of `dims` numbers of the index's type.
+        expected: usize,
+    },
+    /// Another number of numbers.
+    #[error("the vector has {found} numbers, the index expects {expected}")]
+    Dims {
+        /// Numbers found.
+        found: usize,
+        /// Dimensions of the index.
+        expected: usize,
+    },
+    /// Not an array of numbers.
+    #[error("the vector is not an array of numbers")]
+    NotNumbers,
+    /// A number is NaN, infinite or too large for its type.
+    #[error("number {0} of the vector is not finite or too large for the index's data type")]
+    NotFinite(usize),
+    /// All numbers are zero, so that it has no direction.
+    #[error("the vector is zero")]
+    Zero,
+}
+
+/// Reads little-endian numbers of type `dtype` as f32.
+///
+/// # Errors
+/// [`VectorError`] if they are not `dims` finite numbers, or all zero.
+pub fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
+    let expected = dims.saturating_mul(dtype.width());
+    if bytes.len() != expected {
+        return Err(VectorError::Bytes {
+            found: bytes.len(),
+            expected,
+        });
+    }
+    let numbers = match dtype {
+        Dtype::Float32 => numbers(bytes, f32::from_le_bytes),
+        Dtype::Float64 => numbers(bytes, |number| f64::from_le_bytes(number) as f32),
+        Dtype::Float16 => numbers(bytes, |number| f16::from_le_bytes(number).to_f32()),
+        Dtype::Bfloat16 => numbers(bytes, |number| bf16::from_le_bytes(number).to_f32()),
+    };
+    checked(numbers)
+}
+
+/// Writes numbers as little-endian bytes of type `dtype`, as a HASH field or a query holds them.
+///
+/// # Errors
+/// [`VectorError`] if a number is not finite in `dtype`, or all are zero there.
+pub fn encode(vector: &[f32], dtype: Dtype) -> Result<Vec<u8>, VectorError> {
+    check_held(vector, dtype)?;
+    Ok(match dtype {
+        Dtype::Float32 => vector.iter().flat_map(|n| n.to_le_bytes()).collect(),
+        Dtype::Float64 => vector
+            .iter()
+            .flat_map(|n| f64::from(*n).to_le_bytes())
+            .collect(),
+        Dtype::Float16 => vector
+            .iter()
+            .flat_map(|n| f16::from_f32(*n).to_le_bytes())
+            .collect(),
+        Dtype::Bfloat16 => vector
+            .iter()
+            .flat_map(|n| bf16::from_f32(*n).to_le_bytes())
+            .collect(),
+    })
+}
+
+/// Reads the text of a JSON array of numbers as f32.
+///
+/// # Errors
+/// [`VectorError`] if it is no such array of `dims` finite numbers, or all are zero.
+pub fn from_json(text: &str, dims: usize) -> Result<Vec<f32>, VectorError> {
+    let inner = text
+        .trim()
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .ok_or(VectorError::NotNumbers)?;
+    let mut numbers = Vec::with_capacity(dims);
+    if !inner.trim().is_empty() {
+        for number in inner.split(',') {
+            numbers.push(json_number(number.trim()).ok_or(VectorError::NotNumbers)?);
+        }
+    }
+    if numbers.len() != dims {
+        return Err(VectorError::Dims {
+            found: numbers.len(),
+            expected: dims,
+        });
+    }
+    checked(numbers)
+}
+
+/// Writes numbers as a JSON array, each with the fewest digits that read back as the same f32.
+///
+/// # Errors
+/// [`VectorError`] if a number is not finite in `dtype`, or all are zero there.
+pub fn to_json(vector: &[f32], dtype: Dtype) -> Result<String, VectorError> {
+    check_held(vector, dtype)?;
+    let numbers: Vec<_> = vector.iter().map(|number| format!("{number:?}")).collect();
+    Ok(format!("[{}]", numbers.join(",")))
+}
+
+/// A number of JSON's grammar; `parse` alone would also take `inf`, `nan` and `+1`.
+fn json_number(text: &str) -> Option<f32> {
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
+    let starts = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    if plain && starts {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn numbers<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+    bytes
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .map(|chunk| number(*chunk))
+        .collect()
+}
+
+fn checked(numbers: Vec<f32>) -> Result<Vec<f32>, VectorError> {
+    check_held(&numbers, Dtype::Float32)?;
+    Ok(numbers)
+}
+
+fn check_held(vector: &[f32], dtype: Dtype) -> Result<(), VectorError> {
+    if let Some(position) = vector
+        .iter()
+        .position(|number| !dtype.held(*number).is_finite())
+    {
+        return Err(VectorError::NotFinite(position));
+    }
+    if vector.iter().all(|number| dtype.held(*number) == 0.0) {
+        return Err(VectorError::Zero);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL: [Dtype; 4] = [
+        Dtype::Float32,
+        Dtype::Float64,
+        Dtype::Float16,
+        Dtype::Bfloat16,
+    ];
+
+    #[test]
+    fn each_type_reads_back_what_it_wrote() {
+        let vector = [1.0, -0.5, 0.25, 2.0]; // exact in every type
+        for dtype in ALL {
+            let bytes = encode(&vector, dtype).unwrap();
+            assert_eq!(bytes.len(), 4 * dtype.width());
+            assert_eq!(decode(&bytes, dtype, 4).unwrap(), vector);
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_the_known_ones() {
+        assert_eq!(encode(&[1.0], Dtype::Float32).unwrap(), [0, 0, 0x80, 0x3f]);
+        assert_eq!(
+            encode(&[1.0], Dtype::Float64).unwrap(),
+            [0, 0, 0, 0, 0, 0, 0xf0, 0x3f]
+        );
+        assert_eq!(encode(&[1.0], Dtype::Float16).unwrap(), [0, 0x3c]);
+        assert_eq!(encode(&[1.0], Dtype::Bfloat16).unwrap(), [0x80, 0x3f]);
+    }
+
+    #[test]
+    fn wrong_lengths_are_told() {
+        let half = decode(&[0; 8], Dtype::Float32, 4);
+        assert_eq!(
+            half,
+            Err(VectorError::Bytes {
+                found: 8,
+                expected: 16
+            })
+        );
+        assert_eq!(
+            from_json("[1,2]", 4),
+            Err(VectorError::Dims {
+                found: 2,
+                expected: 4
+            })
+        );
+        assert_eq!(
+            from_json("[]", 4),
+            Err(VectorError::Dims {
+                found: 0,
+                expected: 4
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_not_finite_or_zero_is_refused() {
+        let bytes = [1.0f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat();
+        assert_eq!(
+            decode(&bytes, Dtype::Float32, 2),
+            Err(VectorError::NotFinite(1))
+        );
+        assert_eq!(decode(&[0; 8], Dtype::Float32, 2), Err(VectorError::Zero));
+        assert_eq!(
+            decode(&1e300f64.to_le_bytes(), Dtype::Float64, 1),
+            Err(VectorError::NotFinite(0))
+        );
+        assert_eq!(from_json("[1,1e400]", 2), Err(VectorError::NotFinite(1)));
+        assert_eq!(from_json("[0,0.0,-0]", 3), Err(VectorError::Zero));
+        for text in [
+            "",
+            "1",
+            "[1,]",
+            "[,1]",
+            "[\"1\",2]",
+            "[null,1]",
+            "[NaN,1]",
+            "[inf,1]",
+            "[[1],2]",
+        ] {
+            assert_eq!(from_json(text, 2), Err(VectorError::NotNumbers), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_the_type_is_refused() {
+        assert_eq!(
+            encode(&[1.0, 70_000.0], Dtype::Float16),
+            Err(VectorError::NotFinite(1))
+        );
+        assert_eq!(
+            to_json(&[1.0, 70_000.0], Dtype::Float16),
+            Err(VectorError::NotFinite(1))
+        );
+        assert_eq!(encode(&[1e-30], Dtype::Float16), Err(VectorError::Zero));
+        assert!(encode(&[70_000.0], Dtype::Bfloat16).is_ok());
+        assert_eq!(
+            encode(&[f32::MAX], Dtype::Bfloat16),
+            Err(VectorError::NotFinite(0))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn json_reads_back_the_same_f32(vector in prop::collection::vec(prop::num::f32::NORMAL, 1..50)) {
+            let text = to_json(&vector, Dtype::Float32).unwrap();
+            serde_json::from_str::<serde_json::Value>(&text).unwrap();
+            prop_assert_eq!(from_json(&text, vector.len()).unwrap(), vector);
+        }
+
+        #[test]
+        fn bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), dims in 0usize..10) {
+            for dtype in ALL {
+                if let Ok(vector) = decode(&bytes, dtype, dims) {
+                    prop_assert_eq!(decode(&encode(&vector, dtype).unwrap(), dtype, dims).unwrap(), vector);
+                }
+            }
+        }
+
+        #[test]
+        fn text_never_panics(text in ".*", dims in 0usize..10) {
+            let _ = from_json(&text, dims);
+        }
+    }
+}
