@@ -7,5 +7,15 @@ mod error;
 
 pub use error::StoreError;
 
+/// How an index's documents are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Storage {
+    /// RedisJSON documents (`ON JSON`).
+    Json,
+    /// Hashes (`ON HASH`).
+    Hash,
+}
+
 /// Prefix of every key that memfold writes for itself.
 pub const NAMESPACE: &str = "memfold:";

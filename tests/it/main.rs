@@ -1,1 +1,7 @@
 //! Integration tests against the real server and the real model.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic, as the tests do"
+)]
+
+mod support;

@@ -1,0 +1,6 @@
+//! What the integration tests share: a real server, an index, memories, a picture of the store.
+#![allow(dead_code, reason = "each test module uses its own part")]
+
+pub(crate) mod picture;
+pub(crate) mod server;
+pub(crate) mod store;
