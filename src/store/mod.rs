@@ -3,9 +3,26 @@
 //! Keys that memfold itself writes all begin with [`NAMESPACE`]; they are strings and streams,
 //! never HASH or JSON outside the undo store, so that no index can catch them.
 
+mod commit;
+mod digest;
 mod error;
+mod functions;
+mod keys;
+mod lease;
+mod ledger;
+mod undo;
 
+pub use commit::{Commit, CommitError, Committed, commit, vetoed};
+pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
+pub use functions::{Functions, LIBRARY, Wrapper};
+pub use keys::{LEDGER, beside, covering_index};
+pub use lease::{Lease, LeaseError};
+pub use ledger::{
+    Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
+    merges_of_run, originals, show,
+};
+pub use undo::{UndoError, UndoOptions, Undone, undo};
 
 /// How an index's documents are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
