@@ -4,6 +4,9 @@
     reason = "helpers of tests may panic, as the tests do"
 )]
 
+mod commit;
+mod lease;
 mod llm;
 mod llm_real;
 mod support;
+mod undo;
