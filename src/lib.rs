@@ -9,10 +9,12 @@
 //! comes last, inside one atomic commit, and can be undone. [`merge`] runs the pipeline for one
 //! user, the other modules are its stations.
 
+pub mod clock;
 pub mod embed;
 pub mod group;
 pub mod judge;
 pub mod layout;
 pub mod memory;
+pub mod merge;
 pub mod store;
 pub mod summarize;

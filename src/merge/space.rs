@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::{Distance, MergeError, MergeOptions, WriteVector};
 use crate::embed::{EmbedError, Embedder, Proof, prove};
-use crate::store::Snapshot;
+use crate::store::snapshot::Snapshot;
 
 /// Most stored memories that the match proof embeds.
 const SAMPLES: usize = 8;
