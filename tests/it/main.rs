@@ -1,1 +1,3 @@
 //! Integration tests against the real server and the real model.
+
+mod embed;
