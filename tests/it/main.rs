@@ -5,6 +5,7 @@
 )]
 
 mod commit;
+mod embed;
 mod lease;
 mod llm;
 mod llm_real;
