@@ -104,6 +104,9 @@ pub trait Layout: Send + Sync {
     /// The index field that holds the user id, for the cheap listing by index.
     fn user_field(&self) -> &str;
 
+    /// The index field that holds the vector.
+    fn vector_field(&self) -> &str;
+
     /// Reads one record.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::timestamp::Stamp;
 use super::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
-use crate::store::digest::record_digest;
+use crate::store::record_digest;
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::vector::{self, Dtype, VectorError};
 
@@ -61,6 +61,8 @@ pub struct Redisvl {
     storage: Storage,
     /// The name of the user field in queries.
     user_attribute: String,
+    /// The name of the vector field in queries.
+    vector_attribute: String,
     text: Path,
     vector: Path,
     user: Path,
@@ -87,11 +89,14 @@ impl Redisvl {
     ) -> Result<Self, StoreError> {
         let vector = facts.vector(&fields.vector)?;
         let path = |name: &str| path_of(facts, name);
+        let attribute = |name: &String| {
+            let field = facts.field(name);
+            field.map_or_else(|| name.clone(), |field| field.attribute.clone())
+        };
         let layout = Self {
             storage: facts.storage,
-            user_attribute: facts
-                .field(&fields.user)
-                .map_or_else(|| fields.user.clone(), |field| field.attribute.clone()),
+            user_attribute: attribute(&fields.user),
+            vector_attribute: attribute(&fields.vector),
             text: path(&fields.text)?,
             vector: path(&fields.vector)?,
             user: path(&fields.user)?,
@@ -287,6 +292,10 @@ impl Layout for Redisvl {
 
     fn user_field(&self) -> &str {
         &self.user_attribute
+    }
+
+    fn vector_field(&self) -> &str {
+        &self.vector_attribute
     }
 
     fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead> {

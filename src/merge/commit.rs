@@ -1,11 +1,13 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
 use super::draft::expiry_buckets;
-use super::{MergeError, Pipeline, TtlRule};
+use super::{Ground, MergeError, Pipeline, TtlRule};
 use crate::layout::{Merged, Record, ResultVector, Source};
 use crate::memory::{PlannedMerge, Reason, VectorOrigin};
+use crate::store::records::{self, LoadError};
 use crate::store::{
-    self, Commit, CommitError, Lease, LeaseError, LoadError, MergeRecord, RecordSource, StoreError,
+    self, Commit, CommitError, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
+    SourceRecord, vector,
 };
 
 /// A merge that was committed.
@@ -27,37 +29,37 @@ impl Pipeline {
     pub(super) async fn commit(
         &self,
         lease: &Lease,
+        ground: &Ground,
         merge: &PlannedMerge,
     ) -> Result<Result<Done, Refused>, MergeError> {
         let sources = match self.load(merge).await? {
             Ok(sources) => sources,
             Err(refused) => return Ok(Err(refused)),
         };
-        let record = match self.result(merge, &sources) {
-            Ok(record) => record,
+        let result = match self.result(merge, &sources) {
+            Ok(result) => result,
             Err(detail) => return Ok(Err((Reason::Unwritable, detail))),
         };
         let commit = Commit {
-            merge: self.record_of(merge, &sources),
-            record: &record,
-            query: self.query(merge, &record)?,
+            record: &self.record(ground, merge, &sources),
+            result: &result.record,
+            vector: &result.query,
+            vector_field: self.layout.vector_field(),
             expires_at_ms: result_expiry(&sources, self.options.ttl),
-            undo_window: self.options.undo_window,
-            ledger_retention: self.options.ledger_retention,
+            window: self.options.undo_window,
+            ledger: self.options.ledger_retention,
             lease: Some(lease),
+            forced: false,
+            check_after: self.options.check_after,
         };
-        // A reply may be lost after the function ran: the same merge id changes nothing twice.
-        let outcome = match store::commit(&self.functions, &self.conn, &commit).await {
-            Err(CommitError::Store(StoreError::Timeout(_) | StoreError::Other(_))) => {
-                store::commit(&self.functions, &self.conn, &commit).await
-            }
-            outcome => outcome,
-        };
-        match outcome {
+        match store::commit(&mut self.conn.clone(), &self.functions, &commit).await {
             Ok(_) => Ok(Ok(done(merge))),
             Err(CommitError::Store(error)) => Err(error.into()),
-            Err(CommitError::Fenced) => Err(LeaseError::Lost.into()),
-            Err(error) => Ok(Err((error.reason(), error.to_string()))),
+            Err(CommitError::Fenced { .. }) => Err(LeaseError::Lost.into()),
+            Err(error) => match error.reason() {
+                Some(reason) => Ok(Err((reason, error.to_string()))),
+                None => Err(MergeError::Commit(error)),
+            },
         }
     }
 
@@ -67,7 +69,10 @@ impl Pipeline {
         merge: &PlannedMerge,
     ) -> Result<Result<Vec<Source>, Refused>, MergeError> {
         let pinned: Vec<_> = merge.sources.iter().map(|s| (s.key.as_str(), &s.digest)).collect();
-        let sources = match store::load(&self.conn, self.layout.as_ref(), &pinned).await {
+        let sources = match {
+            let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
+            records::load(conn, storage, self.layout.as_ref(), &pinned).await
+        } {
             Ok(sources) => sources,
             Err(LoadError::Store(error)) => return Err(error.into()),
             Err(error @ LoadError::Changed { .. }) => {
@@ -91,24 +96,15 @@ impl Pipeline {
     }
 
     /// The record to write, read back once to be sure that it says what was decided.
-    fn result(&self, merge: &PlannedMerge, sources: &[Source]) -> Result<Record, String> {
-        let position = |key: &str| sources.iter().position(|s| s.memory.key == key);
-        let survivor = position(&merge.result_key).ok_or("the result key is no source")?;
-        let vector = match merge.vector_origin {
-            VectorOrigin::Source => ResultVector::OfSource(
-                sources
-                    .iter()
-                    .position(|s| s.memory.text == merge.text)
-                    .ok_or("no source has the text whose vector is to be kept")?,
-            ),
-            VectorOrigin::Embedded | VectorOrigin::Centroid => {
-                ResultVector::Numbers(merge.vector.clone())
-            }
-        };
+    fn result(&self, merge: &PlannedMerge, sources: &[Source]) -> Result<Built, String> {
+        let survivor = sources
+            .iter()
+            .position(|s| s.memory.key == merge.result_key)
+            .ok_or("the result key is no source")?;
         let merged = Merged {
             merge_id: merge.merge_id.clone(),
             text: merge.text.clone(),
-            vector,
+            vector: result_vector(merge, sources)?,
             merged_at: self.clock.now(),
         };
         let record =
@@ -120,47 +116,64 @@ impl Pipeline {
         if read.memory.text != merge.text || read.memory.partition != merge.partition {
             return Err("the result would not read back as decided".to_owned());
         }
-        Ok(record)
+        let field = self.index.vector(self.layout.vector_field());
+        let dtype = field.map_err(|error| error.to_string())?.dtype;
+        let query = vector::encode(&read.vector, dtype).map_err(|error| error.to_string())?;
+        Ok(Built { record, query })
     }
 
-    /// The result's vector in the index's data type, for the proof that it can be found.
-    fn query(&self, merge: &PlannedMerge, record: &Record) -> Result<Vec<u8>, MergeError> {
-        let internal = |detail: String| MergeError::Internal(detail);
-        let read =
-            self.layout.read(&merge.result_key, record).map_err(|error| internal(error.detail))?;
-        let field = self.index.vector_field(self.layout.vector_field())?;
-        field.encode(&read.vector).map_err(|error| internal(error.to_string()))
-    }
-
-    fn record_of(&self, merge: &PlannedMerge, sources: &[Source]) -> MergeRecord {
+    fn record(&self, ground: &Ground, merge: &PlannedMerge, sources: &[Source]) -> MergeRecord {
         let now = self.clock.now();
+        let planned = merge.sources.iter().zip(sources);
         MergeRecord {
-            version: 1,
+            version: RECORD_VERSION,
             merge_id: merge.merge_id.clone(),
             run_id: self.options.run_id.clone(),
             layout: self.layout.name().to_owned(),
             index: self.index.name.clone(),
             storage: self.index.storage,
-            vector_attribute: self.layout.vector_field().to_owned(),
             partition: merge.partition.clone(),
             result_key: merge.result_key.clone(),
-            sources: merge
-                .sources
-                .iter()
-                .zip(sources)
-                .map(|(planned, source)| RecordSource {
+            sources: planned
+                .map(|(planned, source)| SourceRecord {
                     key: planned.key.clone(),
                     digest: planned.digest.clone(),
-                    created_at: planned.created_at,
+                    created_at: source.memory.created_at,
                     distance: planned.distance,
-                    merge_id: source.memory.merge_id.clone(),
-                    leaves: self.layout.leaves(source),
+                    leaves: self.layout.leaves(source).into_iter().map(|leaf| leaf.id).collect(),
+                    expires_at_ms: source.memory.expires_at_ms,
                 })
                 .collect(),
+            parents: sources.iter().filter_map(|s| s.memory.merge_id.clone()).collect(),
             findings: merge.findings.clone(),
+            threshold: ground.threshold,
+            distance: ground.distance.clone(),
             author: merge.author.clone(),
             vector_origin: merge.vector_origin,
             merged_at: now,
+            retire: ground.retire,
+            undo_until: (ground.retire != Retire::Delete)
+                .then(|| now.checked_add(self.options.undo_window).ok())
+                .flatten(),
+        }
+    }
+}
+
+/// The record of a result, and its vector in the index's data type to find it by.
+struct Built {
+    record: Record,
+    query: Vec<u8>,
+}
+
+fn result_vector(merge: &PlannedMerge, sources: &[Source]) -> Result<ResultVector, String> {
+    match merge.vector_origin {
+        VectorOrigin::Source => sources
+            .iter()
+            .position(|s| s.memory.text == merge.text)
+            .map(ResultVector::OfSource)
+            .ok_or_else(|| "no source has the text whose vector is to be kept".to_owned()),
+        VectorOrigin::Embedded | VectorOrigin::Centroid => {
+            Ok(ResultVector::Numbers(merge.vector.clone()))
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, Threshold, VectorOrigin,
 };
-use crate::store::{self, Snapshot};
+use crate::store::snapshot::{Snapshot, snapshot};
+use crate::store::{self};
 use crate::summarize::extractive;
 use crate::{group, judge::normalize};
 
@@ -68,7 +69,8 @@ impl Draft {
     pub(super) fn sources(&self, rows: impl IntoIterator<Item = usize>) -> Vec<PlanSource> {
         let mut rows: Vec<usize> = rows.into_iter().collect();
         rows.sort_unstable();
-        let distances = group::distances(self.vectors(), &rows);
+        let numbers: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
+        let distances = group::distances(self.vectors(), &numbers);
         rows.iter()
             .zip(distances)
             .map(|(&row, distance)| source(&self.snapshot.memories[row], distance))
@@ -122,11 +124,9 @@ impl Draft {
         rows.iter().map(|&row| claim(&self.snapshot.memories[row])).collect()
     }
 
-    fn digest(&self, rows: impl Iterator<Item = usize>) -> Digest {
-        let pairs: Vec<(String, Digest)> = rows
-            .map(|row| &self.snapshot.memories[row])
-            .map(|m| (m.key.clone(), m.digest.clone()))
-            .collect();
+    fn digest(&self, rows: &[usize]) -> String {
+        let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
+        let pairs: Vec<(&str, &Digest)> = memories.map(|m| (m.key.as_str(), &m.digest)).collect();
         store::group_digest(&pairs)
     }
 }
@@ -153,8 +153,8 @@ impl Pipeline {
         progress: &dyn Progress,
     ) -> Result<Draft, MergeError> {
         progress.phase("reading memories", 0);
-        let snapshot =
-            store::snapshot(&self.conn, &self.index, self.layout.as_ref(), user).await?;
+        let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
+        let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
         let space = self.space(&snapshot).await?;
         let mut draft = Draft::of(self.empty_plan(user, &snapshot, &space));
@@ -327,9 +327,8 @@ impl Pipeline {
         if rows.is_empty() {
             return Ok(());
         }
-        let digests: Vec<Digest> =
-            rows.iter().map(|r| draft.digest(r.iter().copied())).collect();
-        let vetoed = store::vetoed(&self.conn, &digests).await?;
+        let digests: Vec<String> = rows.iter().map(|rows| draft.digest(rows)).collect();
+        let vetoed = store::vetoed(&mut self.conn.clone(), &digests).await?;
         let detail = "this merge was undone; it is proposed again when a member changes";
         let left: Vec<GroupLeft> = rows
             .into_iter()

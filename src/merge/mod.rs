@@ -25,11 +25,11 @@ use crate::clock::Clock;
 use crate::embed::{EmbedError, Embedder};
 use crate::layout::Layout;
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason, Threshold};
-use crate::store::{Functions, IndexFacts, Lease, LeaseError, StoreError};
+use crate::store::index::IndexFacts;
+use crate::store::{self, CommitError, Functions, Lease, LeaseError, Retire, StoreError};
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
-use draft::Draft;
 
 pub use commit::Done;
 
@@ -91,6 +91,8 @@ pub struct MergeOptions {
     pub ledger_retention: Duration,
     /// How long a lease holds without renewal.
     pub lease_ttl: Duration,
+    /// For servers that index in the background: look for the result after the commit.
+    pub check_after: bool,
     /// LLM calls under way at once.
     pub llm_concurrency: usize,
     /// The id of this run, a ULID.
@@ -155,9 +157,9 @@ pub enum MergeError {
     /// The embedder.
     #[error(transparent)]
     Embed(#[from] EmbedError),
-    /// Another process works on this user.
-    #[error(transparent)]
-    Lease(#[from] LeaseError),
+    /// Another process works on this user, or took over.
+    #[error("another memfold works on this user: {0}")]
+    Lease(#[source] LeaseError),
     /// No embedder where one is needed.
     #[error(
         "no embedding model is configured, so it cannot be proven where the stored vectors come \
@@ -177,12 +179,24 @@ pub enum MergeError {
         /// The limit in force.
         limit: usize,
     },
+    /// A commit failed in a way that must not be repeated.
+    #[error(transparent)]
+    Commit(CommitError),
     /// A plan that does not fit this store.
     #[error("this plan cannot be applied: {0}")]
     WrongPlan(String),
     /// A bug.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+impl From<LeaseError> for MergeError {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::Store(error) => Self::Store(error),
+            error => Self::Lease(error),
+        }
+    }
 }
 
 /// The stations of the pipeline, put together once per process.
@@ -236,35 +250,26 @@ impl Pipeline {
     /// # Errors
     /// [`MergeError`]; what was committed before stays committed and can be undone.
     pub async fn merge(&self, user: &str, progress: &dyn Progress) -> Result<Report, MergeError> {
-        let lease = self.lease(user).await?;
-        let report = lease.hold(&self.conn, self.merge_under(&lease, user, progress)).await;
-        lease.release(&self.conn).await;
-        report
-    }
-
-    async fn merge_under(
-        &self,
-        lease: &Lease,
-        user: &str,
-        progress: &dyn Progress,
-    ) -> Result<Report, MergeError> {
-        let mut draft = self.draft(user, progress).await?;
-        let candidates = std::mem::take(&mut draft.candidates);
-        let lossless = std::mem::take(&mut draft.plan.merges);
-        let mut run = Run::new(self, lease);
-        progress.phase("merging", lossless.len() + candidates.len());
-        for merge in lossless {
-            run.commit(merge).await?;
-            progress.step();
-        }
-        let mut asked =
-            stream::iter(&candidates).map(|c| self.ask(&draft, c)).buffered(self.concurrency());
-        while let Some(outcome) = asked.next().await {
-            run.take(outcome?).await?;
-            progress.step();
-        }
-        drop(asked);
-        Ok(run.report(draft))
+        self.under_lease(user, async |lease| {
+            let mut draft = self.draft(user, progress).await?;
+            let candidates = std::mem::take(&mut draft.candidates);
+            let lossless = std::mem::take(&mut draft.plan.merges);
+            let mut run = self.run(lease, &draft.plan).await?;
+            progress.phase("merging", lossless.len() + candidates.len());
+            for merge in lossless {
+                run.commit(merge).await?;
+                progress.step();
+            }
+            let asked = stream::iter(&candidates).map(|c| self.ask(&draft, c));
+            let mut asked = asked.buffered(self.concurrency());
+            while let Some(outcome) = asked.next().await {
+                run.take(outcome?).await?;
+                progress.step();
+            }
+            drop(asked);
+            Ok(run.report(draft.plan))
+        })
+        .await
     }
 
     /// Commits a plan: exactly what was previewed, each source pinned by its digest.
@@ -273,20 +278,16 @@ impl Pipeline {
     /// [`MergeError`]; what was committed before stays committed and can be undone.
     pub async fn apply(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, MergeError> {
         self.fits(plan)?;
-        let lease = self.lease(&plan.user).await?;
-        let work = async {
-            let mut run = Run::new(self, &lease);
+        self.under_lease(&plan.user, async |lease| {
+            let mut run = self.run(lease, plan).await?;
             progress.phase("merging", plan.merges.len());
             for merge in &plan.merges {
                 run.commit(merge.clone()).await?;
                 progress.step();
             }
-            let rest = Plan { merges: Vec::new(), ..plan.clone() };
-            Ok(run.report(Draft::of(rest)))
-        };
-        let report = lease.hold(&self.conn, work).await;
-        lease.release(&self.conn).await;
-        report
+            Ok(run.report(plan.clone()))
+        })
+        .await
     }
 
     fn fits(&self, plan: &Plan) -> Result<(), MergeError> {
@@ -305,11 +306,62 @@ impl Pipeline {
         Ok(())
     }
 
-    async fn lease(&self, user: &str) -> Result<Lease, MergeError> {
+    /// Runs `work` while this process alone holds the user's lease, which is renewed meanwhile.
+    async fn under_lease<T>(
+        &self,
+        user: &str,
+        work: impl AsyncFnOnce(&Lease) -> Result<T, MergeError>,
+    ) -> Result<T, MergeError> {
         let partition = format!("{}\n{}\n{user}", self.layout.name(), self.index.name);
-        let owner = self.clock.id();
-        Ok(Lease::acquire(&self.functions, &self.conn, &partition, &owner, self.options.lease_ttl)
-            .await?)
+        let (owner, ttl) = (self.clock.id(), self.options.lease_ttl);
+        let mut conn = self.conn.clone();
+        let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;
+        let lost = async {
+            loop {
+                tokio::time::sleep(ttl / 3).await;
+                let renewed = lease.renew(&mut self.conn.clone(), &self.functions, ttl).await;
+                match renewed {
+                    Err(LeaseError::Lost) => return LeaseError::Lost,
+                    // Every commit checks the lease on the server; this only saves work.
+                    Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
+                    Ok(()) => {}
+                }
+            }
+        };
+        let result = tokio::select! {
+            result = work(&lease) => result,
+            lost = lost => Err(lost.into()),
+        };
+        if let Err(error) = lease.release(&mut conn, &self.functions).await {
+            tracing::debug!(%error, "the lease could not be released; it runs out by itself");
+        }
+        result
+    }
+
+    async fn run<'a>(&'a self, lease: &'a Lease, plan: &Plan) -> Result<Run<'a>, MergeError> {
+        Ok(Run {
+            pipeline: self,
+            lease,
+            ground: Ground {
+                retire: self.retire().await?,
+                threshold: plan.threshold.value,
+                distance: plan.distance.clone(),
+            },
+            merges: Vec::new(),
+            merged: Vec::new(),
+            left: Vec::new(),
+            not_committed: Vec::new(),
+            llm: LlmUse::default(),
+        })
+    }
+
+    /// How sources leave: by renaming, unless an index would catch them in the undo store.
+    async fn retire(&self) -> Result<Retire, MergeError> {
+        if self.options.undo_window.is_zero() {
+            return Ok(Retire::Delete);
+        }
+        let covering = store::covering_index(&mut self.conn.clone(), self.index.storage).await?;
+        Ok(if covering.is_some() { Retire::Dump } else { Retire::Rename })
     }
 
     fn concurrency(&self) -> usize {
@@ -324,10 +376,18 @@ impl Pipeline {
 /// Version of the plan format.
 pub(crate) const PLAN_VERSION: u32 = 1;
 
+/// What all merges of a run have in common.
+struct Ground {
+    retire: Retire,
+    threshold: f64,
+    distance: String,
+}
+
 /// The commits of one run and what became of them.
 struct Run<'a> {
     pipeline: &'a Pipeline,
     lease: &'a Lease,
+    ground: Ground,
     merges: Vec<PlannedMerge>,
     merged: Vec<Done>,
     left: Vec<GroupLeft>,
@@ -335,19 +395,7 @@ struct Run<'a> {
     llm: LlmUse,
 }
 
-impl<'a> Run<'a> {
-    fn new(pipeline: &'a Pipeline, lease: &'a Lease) -> Self {
-        Self {
-            pipeline,
-            lease,
-            merges: Vec::new(),
-            merged: Vec::new(),
-            left: Vec::new(),
-            not_committed: Vec::new(),
-            llm: LlmUse::default(),
-        }
-    }
-
+impl Run<'_> {
     async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
         self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
         self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
@@ -363,7 +411,7 @@ impl<'a> Run<'a> {
         if self.pipeline.stopped() {
             return Ok(());
         }
-        match self.pipeline.commit(self.lease, &merge).await? {
+        match self.pipeline.commit(self.lease, &self.ground, &merge).await? {
             Ok(done) => {
                 tracing::info!(
                     merge.id = %done.merge_id,
@@ -381,8 +429,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn report(self, draft: Draft) -> Report {
-        let mut plan = draft.plan;
+    fn report(self, mut plan: Plan) -> Report {
         plan.merges = self.merges;
         plan.groups_left.extend(self.left);
         sort(&mut plan);

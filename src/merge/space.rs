@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::{Distance, MergeError, MergeOptions, WriteVector};
-use crate::embed::{EmbedError, Embedder, Proof, prove};
-use crate::store::Snapshot;
+use crate::embed::{EmbedError, Embedder, Proof, Sample, choose as choose_samples, prove};
+use crate::store::snapshot::Snapshot;
 
-/// Most stored memories that the match proof embeds.
-const SAMPLES: usize = 8;
+/// Most stored memories among which the match proof chooses.
+const CANDIDATES: usize = 64;
 
 /// The space of a run.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Space {
     }
 
     pub(super) fn proven(&self) -> bool {
-        matches!(self.proof, Some(Proof::Matches { .. }))
+        self.proof.is_some_and(|proof| proof.matches())
     }
 
     /// Why a new text cannot get a vector, with the choices.
@@ -39,7 +39,7 @@ impl Space {
             return None;
         }
         let why = match &self.proof {
-            Some(proof) => proof.to_string(),
+            Some(proof) => format!("the embedding model {proof}"),
             None => "no embedding model is configured".to_owned(),
         };
         Some(format!(
@@ -56,54 +56,85 @@ pub(super) async fn choose(
     writes_texts: bool,
     snapshot: &Snapshot,
 ) -> Result<Space, MergeError> {
-    let everything = vec![true; snapshot.memories.len()];
     let Some(embedder) = embedder else {
+        let readable = vec![true; snapshot.memories.len()];
         return match options.distance {
-            Distance::Stored => Ok(Space { readable: everything, ..Space::default() }),
+            Distance::Stored => Ok(Space { readable, ..Space::default() }),
             Distance::Auto | Distance::Onnx => Err(MergeError::NoEmbedder),
         };
     };
-    let prove_it = options.distance == Distance::Auto || writes_texts;
-    let samples = if prove_it { samples(snapshot, embedder.as_ref())? } else { Vec::new() };
-    let texts: Vec<String> = snapshot.memories.iter().map(|m| m.text.clone()).collect();
-    let distance = options.distance;
-    let work = move || -> Result<Space, EmbedError> {
-        let proof = if prove_it { Some(prove(embedder.as_ref(), &samples)?) } else { None };
-        let proven = matches!(proof, Some(Proof::Matches { .. }));
-        let embed = match distance {
-            Distance::Stored => false,
-            Distance::Onnx => true,
-            Distance::Auto => !proven && !texts.is_empty(),
-        };
-        let of_model = embed || proven;
-        let readable = texts
-            .iter()
-            .map(|text| if of_model { embedder.readable(text) } else { Ok(true) })
-            .collect::<Result<Vec<bool>, _>>()?;
-        let embedded = if embed { Some(embed_all(embedder.as_ref(), &texts)?) } else { None };
-        Ok(Space { embedded, readable, proof, of_model })
+    let look = Look {
+        prove: options.distance == Distance::Auto || writes_texts,
+        distance: options.distance,
+        samples: stored_samples(snapshot),
+        texts: snapshot.memories.iter().map(|m| m.text.clone()).collect(),
+        embedder,
     };
-    let space = tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| MergeError::Internal(error.to_string()))??;
-    Ok(space)
+    let space = tokio::task::spawn_blocking(move || look.space()).await;
+    Ok(space.map_err(|error| MergeError::Internal(error.to_string()))??)
 }
 
-/// Stored texts and vectors for the match proof: readable ones, spread over the sorted keys.
-fn samples(
-    snapshot: &Snapshot,
-    embedder: &dyn Embedder,
-) -> Result<Vec<(String, Vec<f32>)>, EmbedError> {
-    let n = snapshot.memories.len();
-    let step = (n / (4 * SAMPLES)).max(1);
-    let mut samples = Vec::new();
-    for row in (0..n).step_by(step) {
-        let memory = &snapshot.memories[row];
-        if samples.len() < SAMPLES && embedder.readable(&memory.text)? {
-            samples.push((memory.text.clone(), snapshot.vectors.row(row).to_vec()));
-        }
+/// What the choice is made from; owned, since embedding runs on a thread of its own.
+struct Look {
+    embedder: Arc<dyn Embedder>,
+    distance: Distance,
+    prove: bool,
+    samples: Vec<(String, String, Vec<f32>)>,
+    texts: Vec<String>,
+}
+
+impl Look {
+    fn space(&self) -> Result<Space, EmbedError> {
+        let proof = if self.prove { Some(self.proof()?) } else { None };
+        let proven = proof.is_some_and(|proof| proof.matches());
+        let embed = match self.distance {
+            Distance::Stored => false,
+            Distance::Onnx => true,
+            Distance::Auto => !proven,
+        };
+        let of_model = embed || proven;
+        let readable = |text: &String| Ok(!of_model || self.readable(text)?);
+        Ok(Space {
+            readable: self.texts.iter().map(readable).collect::<Result<_, EmbedError>>()?,
+            embedded: if embed { Some(embed_all(self.embedder.as_ref(), &self.texts)?) } else { None },
+            proof,
+            of_model,
+        })
     }
-    Ok(samples)
+
+    fn proof(&self) -> Result<Proof, EmbedError> {
+        let mut candidates = Vec::new();
+        for (key, text, vector) in &self.samples {
+            if self.readable(text)? {
+                candidates.push(Sample { key, text, vector });
+            }
+        }
+        prove(self.embedder.as_ref(), &choose_samples(&candidates))
+    }
+
+    fn readable(&self, text: &str) -> Result<bool, EmbedError> {
+        Ok(self.embedder.unknown(text)? <= self.embedder.unknown_limit())
+    }
+}
+
+/// Memories whose vectors may be looked at: key, text and vector, spread over the sorted keys.
+/// Results of merges come last, since theirs may be means of others.
+fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
+    let rows = 0..snapshot.memories.len();
+    let is_result = |row: &usize| snapshot.memories[*row].merge_id.is_some();
+    let mut chosen: Vec<usize> = rows.clone().filter(|row| !is_result(row)).collect();
+    if chosen.is_empty() {
+        chosen = rows.collect();
+    }
+    let step = chosen.len().div_ceil(CANDIDATES).max(1);
+    chosen
+        .into_iter()
+        .step_by(step)
+        .map(|row| {
+            let memory = &snapshot.memories[row];
+            (memory.key.clone(), memory.text.clone(), snapshot.vectors.row(row).to_vec())
+        })
+        .collect()
 }
 
 fn embed_all(embedder: &dyn Embedder, texts: &[String]) -> Result<Array2<f32>, EmbedError> {

@@ -4,18 +4,34 @@
 //! never HASH or JSON outside the undo store, so that no index can catch them.
 
 pub mod connect;
-pub mod digest;
-mod error;
 pub mod index;
 pub mod listing;
 pub mod records;
-mod reply;
 pub mod snapshot;
 pub mod vector;
 
-pub use digest::record_digest;
+mod commit;
+mod digest;
+mod error;
+mod functions;
+mod keys;
+mod lease;
+mod ledger;
+mod reply;
+mod undo;
+
+pub use commit::{Commit, CommitError, Committed, commit, vetoed};
+pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
+pub use functions::{Functions, LIBRARY, Wrapper};
 pub use index::Storage;
+pub use keys::{LEDGER, beside, covering_index};
+pub use lease::{Lease, LeaseError};
+pub use ledger::{
+    Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
+    merges_of_run, originals, show,
+};
+pub use undo::{UndoError, UndoOptions, Undone, undo};
 
 /// Prefix of every key that memfold writes for itself.
 pub const NAMESPACE: &str = "memfold:";

@@ -3,9 +3,8 @@
 use redis::aio::ConnectionManager;
 use redis::{RedisResult, Value};
 
-use crate::layout::{Record, Source};
-use crate::memory::Memory;
-use crate::store::digest::record_digest;
+use crate::layout::{Layout, Record, Source};
+use crate::memory::{Digest, Memory};
 use crate::store::index::Storage;
 use crate::store::{StoreError, reply};
 
@@ -40,39 +39,43 @@ pub enum LoadError {
     Store(#[from] StoreError),
 }
 
-/// Reads the full records of `members` again, in their order, each with its expiry of now.
+/// Reads the full records of `pinned` keys again, in their order, each with its expiry of now.
 ///
 /// # Errors
-/// [`LoadError::Changed`] for the first member whose record is not the one that was judged;
+/// [`LoadError::Changed`] for the first key whose record is not the one of the digest;
 /// [`LoadError::Store`] for any error of the server or connection.
 pub async fn load(
     conn: &mut ConnectionManager,
     storage: Storage,
-    members: &[&Memory],
+    layout: &dyn Layout,
+    pinned: &[(&str, &Digest)],
 ) -> Result<Vec<Source>, LoadError> {
-    let mut sources = Vec::with_capacity(members.len());
-    for chunk in members.chunks(CHUNK) {
-        let keys: Vec<_> = chunk.iter().map(|memory| memory.key.as_bytes()).collect();
-        for (memory, fetched) in chunk.iter().zip(fetch(conn, storage, &keys).await?) {
-            match fetched {
-                Fetched::Record(record, expires_at_ms)
-                    if record_digest(&record) == memory.digest =>
-                {
-                    let memory = Memory {
-                        expires_at_ms,
-                        ..(*memory).clone()
-                    };
-                    sources.push(Source { memory, record });
-                }
-                _ => {
-                    return Err(LoadError::Changed {
-                        key: memory.key.clone(),
-                    });
-                }
-            }
+    let mut sources = Vec::with_capacity(pinned.len());
+    for chunk in pinned.chunks(CHUNK) {
+        let keys: Vec<_> = chunk.iter().map(|(key, _)| key.as_bytes()).collect();
+        for ((key, digest), fetched) in chunk.iter().zip(fetch(conn, storage, &keys).await?) {
+            let source = source(layout, key, digest, fetched);
+            sources.push(source.ok_or_else(|| LoadError::Changed {
+                key: (*key).to_owned(),
+            })?);
         }
     }
     Ok(sources)
+}
+
+/// The record as a source, if it is the one of the digest.
+fn source(layout: &dyn Layout, key: &str, digest: &Digest, fetched: Fetched) -> Option<Source> {
+    let Fetched::Record(record, expires_at_ms) = fetched else {
+        return None;
+    };
+    let memory = layout.read(key, &record).ok()?.memory;
+    (memory.digest == *digest).then(|| Source {
+        memory: Memory {
+            expires_at_ms,
+            ..memory
+        },
+        record,
+    })
 }
 
 /// Reads what `keys` hold, in their order.

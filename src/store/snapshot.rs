@@ -17,7 +17,7 @@ use crate::store::listing::{self, Found};
 use crate::store::records::{self, Fetched};
 
 /// One user's memories at one time, without their full records.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The user.
     pub user: String,
