@@ -58,7 +58,9 @@ pub enum StoreError {
     #[error("the server is out of memory: {0}; nothing was written")]
     OutOfMemory(String),
     /// A cluster.
-    #[error("the server runs in cluster mode, which is not served yet; nothing was read or written")]
+    #[error(
+        "the server runs in cluster mode, which is not served yet; nothing was read or written"
+    )]
     Cluster,
     /// The answer has a shape that memfold does not know.
     #[error("unexpected answer from Redis: {0}")]
@@ -94,5 +96,9 @@ impl From<RedisError> for StoreError {
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
