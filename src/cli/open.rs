@@ -1,5 +1,6 @@
 //! Opens what a command needs from its settings.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,8 +104,19 @@ pub(super) async fn pipeline(context: &Context, index: &str) -> anyhow::Result<P
     let functions = Functions::load(&mut conn).await?;
     let embedder = embedder(settings)?;
     let clock = SystemClock;
-    let options = options(context, clock.id());
+    let check_after = indexes_in_background(&mut conn).await;
+    let options = MergeOptions { check_after, ..options(context, clock.id()) };
     Ok(Pipeline { conn, functions, index, layout, embedder, llm, clock: Box::new(clock), options })
+}
+
+/// Whether the search module has workers, so that a write may be found a moment later only.
+async fn indexes_in_background(conn: &mut ConnectionManager) -> bool {
+    let mut workers = redis::cmd("FT.CONFIG");
+    workers.arg("GET").arg("WORKERS");
+    match workers.query_async::<HashMap<String, String>>(conn).await {
+        Ok(found) => found.values().any(|number| number != "0"),
+        Err(_) => false,
+    }
 }
 
 fn options(context: &Context, run_id: String) -> MergeOptions {
@@ -123,6 +135,7 @@ fn options(context: &Context, run_id: String) -> MergeOptions {
         undo_window: settings.undo_window,
         ledger_retention: ledger_retention(settings),
         lease_ttl: settings.lease_ttl,
+        check_after: false,
         llm_concurrency: settings.llm_concurrency,
         run_id,
         stop: Arc::clone(&context.stopping),
