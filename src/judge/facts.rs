@@ -1,0 +1,49 @@
+//! All that the guards find in one text, each thing claimed by one guard only.
+
+use super::items::{Item, Rest};
+use super::normalize::plain;
+use super::{dates, identifiers, negation, numbers, numerals, relative, times};
+
+/// What the guards found in a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// Addresses, codes, versions, file names.
+    pub(crate) identifiers: Vec<Item>,
+    /// Calendar dates, weekdays, times and parts of the day.
+    pub(crate) dates: Vec<Item>,
+    /// Words such as `today` that mean another time on another day.
+    pub(crate) relative: Vec<Item>,
+    /// Counts, measures, money.
+    pub(crate) numbers: Vec<Item>,
+    /// Denials.
+    pub(crate) negations: Vec<Item>,
+    /// The text speaks of something that comes round again.
+    pub(crate) recurs: bool,
+    /// The text without what the guards claimed (denials stay in), case kept.
+    pub(crate) rest: String,
+}
+
+impl Facts {
+    /// Reads a text. The order matters: an address may hold a date, a date holds numbers.
+    pub(crate) fn read(text: &str) -> Self {
+        let mut rest = Rest(plain(text));
+        let mut identifiers = identifiers::take_links(&mut rest);
+        let negations = negation::read(&rest.0);
+        let recurs = relative::recurs(&rest.0);
+        rest = Rest(numerals::to_digits(&rest.0));
+        let relative = relative::take(&mut rest);
+        let mut dates = dates::take(&mut rest);
+        dates.extend(times::take_parts(&mut rest));
+        identifiers.extend(identifiers::take_codes(&mut rest));
+        let numbers = numbers::take(&mut rest);
+        Self {
+            identifiers,
+            dates,
+            relative,
+            numbers,
+            negations,
+            recurs,
+            rest: rest.0,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What guards find in a text, and how the finds of two texts compare.
+
+use regex::{Captures, Regex};
+
+/// Stands where a guard has taken something out of the text; no guard matches it.
+const TAKEN: char = '\u{FFFC}';
+
+/// One thing a guard found: a number, a date, a code, a negation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// The canonical value. In dates and times `?` stands for a part that is not said.
+    pub(crate) value: String,
+    /// The canonical unit or other attribute; empty where none is said.
+    pub(crate) unit: String,
+    /// The words of the text.
+    pub(crate) words: String,
+}
+
+impl Item {
+    pub(crate) fn new(value: impl Into<String>, unit: impl Into<String>, words: &str) -> Self {
+        Self {
+            value: value.into(),
+            unit: unit.into(),
+            words: words.trim().to_owned(),
+        }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.value == other.value && self.unit == other.unit
+    }
+
+    /// Whether this item says all that the other says, such as `5 May 2024` of `5 May`.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        (other.unit.is_empty() || other.unit == self.unit)
+            && (self.value == other.value
+                || (self.value.len() == other.value.len()
+                    && self
+                        .value
+                        .bytes()
+                        .zip(other.value.bytes())
+                        .all(|(s, o)| s == o || o == b'?')))
+    }
+}
+
+/// The multiset difference of two item lists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Diff {
+    /// Words of the left text that are not matched exactly.
+    pub(crate) left: Vec<String>,
+    /// Words of the right text that are not matched exactly.
+    pub(crate) right: Vec<String>,
+    /// The left text says something that the right one does not.
+    pub(crate) left_more: bool,
+    /// The right text says something that the left one does not.
+    pub(crate) right_more: bool,
+}
+
+impl Diff {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left.is_empty() && self.right.is_empty()
+    }
+}
+
+/// Compares two lists as multisets: equal items first, then items of which one covers the other.
+pub(crate) fn diff(left: &[Item], right: &[Item]) -> Diff {
+    let mut right_rest: Vec<&Item> = right.iter().collect();
+    let left_rest: Vec<&Item> = left
+        .iter()
+        .filter(|l| take(&mut right_rest, |r| l.same(r)).is_none())
+        .collect();
+    let mut out = Diff::default();
+    for l in left_rest {
+        out.left.push(l.words.clone());
+        if let Some(r) = take(&mut right_rest, |r| l.covers(r)) {
+            out.right.push(r.words.clone());
+            out.left_more = true;
+        } else if let Some(r) = take(&mut right_rest, |r| r.covers(l)) {
+            out.right.push(r.words.clone());
+            out.right_more = true;
+        } else {
+            out.left_more = true;
+        }
+    }
+    out.right_more |= !right_rest.is_empty();
+    out.right
+        .extend(right_rest.into_iter().map(|r| r.words.clone()));
+    out
+}
+
+fn take<'a>(rest: &mut Vec<&'a Item>, matches: impl Fn(&Item) -> bool) -> Option<&'a Item> {
+    let at = rest.iter().position(|item| matches(item))?;
+    Some(rest.remove(at))
+}
+
+/// The part of a text that no guard has claimed yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Rest(pub(crate) String);
+
+impl Rest {
+    /// Lets `read` turn each match into items; what it reads is taken out of the text.
+    ///
+    /// `read` also gets the text before and after the match, since matches cannot look around.
+    pub(crate) fn take(
+        &mut self,
+        pattern: &Regex,
+        mut read: impl FnMut(&Captures<'_>, &str, &str) -> Option<Vec<Item>>,
+    ) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut rest = String::with_capacity(self.0.len());
+        let mut done = 0;
+        for captures in pattern.captures_iter(&self.0) {
+            let Some(all) = captures.get(0) else { continue };
+            let (before, after) = (&self.0[..all.start()], &self.0[all.end()..]);
+            if let Some(found) = read(&captures, before, after) {
+                items.extend(found);
+                rest.push_str(&self.0[done..all.start()]);
+                rest.push(TAKEN);
+                done = all.end();
+            }
+        }
+        rest.push_str(&self.0[done..]);
+        self.0 = rest;
+        items
+    }
+}
+
+/// Compiles a pattern that is written in this crate.
+pub(crate) fn pattern(source: &str) -> Regex {
+    Regex::new(source).expect("the patterns of the guards are valid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(values: &[(&str, &str)]) -> Vec<Item> {
+        values.iter().map(|(v, u)| Item::new(*v, *u, v)).collect()
+    }
+
+    #[test]
+    fn diff_knows_which_side_says_more() {
+        type Side = [(&'static str, &'static str)];
+        let cases: &[(&Side, &Side, bool, bool)] = &[
+            (
+                &[("1", ""), ("2", "")],
+                &[("2", ""), ("1", "")],
+                false,
+                false,
+            ),
+            (&[("1", "")], &[], true, false),
+            (&[("1", "")], &[("2", "")], true, true),
+            (&[("5", "km")], &[("5", "")], true, false),
+            (&[("5", "km")], &[("5", "mi")], true, true),
+            (&[("????-05-05", "")], &[("2024-05-05", "")], false, true),
+            (&[("1", ""), ("1", "")], &[("1", "")], true, false),
+        ];
+        for (left, right, left_more, right_more) in cases {
+            let diff = diff(&items(left), &items(right));
+            assert_eq!(
+                (diff.left_more, diff.right_more),
+                (*left_more, *right_more),
+                "{left:?} {right:?}"
+            );
+        }
+    }
+}

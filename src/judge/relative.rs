@@ -1,0 +1,271 @@
+//! The relative-time guard: `today` said on two days is two facts.
+//!
+//! *Anchored* words (`today`, `last week`, 刚才) mean another time on another day, so two texts
+//! that hold them are one fact only if they were said on the same UTC day. Weekdays and dates
+//! without a year are anchored more loosely: two texts with `on Friday` may mean one Friday only
+//! if no Friday lies between them. That and vague words (`recently`) never object, they only keep
+//! the pair from being called the same.
+
+use std::sync::LazyLock;
+
+use jiff::{Timestamp, tz::TimeZone};
+use regex::Regex;
+
+use super::dates::{DATE, WEEKDAY};
+use super::items::{Item, Rest, pattern};
+
+/// Unit of words that mean another time on another day.
+pub(crate) const ANCHORED: &str = "anchored";
+/// Unit of words that mean some time near the day they were said.
+const VAGUE: &str = "vague";
+
+static ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)
+        \b(?: today | tonight | yesterday | tomorrow | the\x20day\x20(?:before|after) | just\x20now | right\x20now
+        | this\x20(?:morning|afternoon|evening|week|weekend|month|year|quarter|summer|winter|spring|autumn|fall|time|minute|semester|season)
+        | (?:last|next|past|coming|previous|following)\x20(?:night|week|weekend|month|year|quarter|summer|winter|spring|autumn|fall|time|semester|season|few\x20\w+|couple\x20of\x20\w+
+            |monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december|\d+\x20\w+)
+        | (?:\d+|a|an|some|several|few|couple\x20of)\x20\w+\x20(?:ago|from\x20now|earlier|later) | ago
+        | in\x20(?:\d+|a|an|some|several|a\x20few)\x20(?:second|minute|hour|day|week|month|year)s? | so\x20far | by\x20now | as\x20of\x20now
+        | heute | gestern | morgen | vorgestern | übermorgen | hoy | ayer | mañana | anoche | aujourd'hui | hier\x20soir | demain )\b
+        | 今天 | 昨天 | 前天 | 大前天 | 明天 | 后天 | 後天 | 大后天 | 今日 | 昨日 | 明日 | 今晚 | 昨晚 | 明晚 | 今早 | 明早 | 今夜 | 昨夜 | 今晨
+        | [上下这這本][个個]?(?:周|週|星期|礼拜|禮拜|月|季度|学期|學期|周末)(?:[一二三四五六日天末])?
+        | 今年 | 去年 | 前年 | 明年 | 后年 | 後年 | 来年 | 今夏 | 今冬 | 刚才 | 剛才 | 刚刚 | 剛剛 | 方才 | 当天 | 前几天 | 前两天 | 过几天 | 过两天
+        | (?:\d+|几|半)[个個]?(?:秒|分钟|小时|钟头|天|周|星期|月|年)(?:前|后|後|以前|以后|之前|之后)
+        | 今朝 | 先週 | 来週 | 今週 | 先月 | 来月 | 今月 | 昨年 | さっき | 오늘 | 어제 | 내일 | сегодня | вчера | завтра
+        ",
+    )
+});
+
+static VAGUE_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:recently|lately|these days|nowadays|soon|shortly|the other day|earlier|later)\b|最近|近日|近来|不久|早些时候|neulich|kürzlich|recientemente|この前|この間",
+    )
+});
+
+/// Marks that a date comes round every year, week or month.
+static RECURS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:every|each|daily|weekly|monthly|yearly|annual(?:ly)?|always|usually|normally|birthday|anniversary|born|jeden|jede|jedes|immer|cada|siempre|todos los)\b|每|毎|生日|纪念日|紀念日|周年|誕生日|出生|总是|通常|一般|平时",
+    )
+});
+
+/// Takes relative words out of the text. Run before the dates guard.
+pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (pattern, unit) in [(&ANCHOR, ANCHORED), (&VAGUE_WORD, VAGUE)] {
+        items.extend(rest.take(pattern, |captures, before, _| {
+            let words = captures.get(0)?.as_str();
+            // 晚上周日 is "Sunday evening", not "last week".
+            if words.starts_with(['上', '下'])
+                && before.ends_with(|c| "晚早路网線线楼樓地天手身以加马午".contains(c))
+            {
+                return None;
+            }
+            Some(vec![Item::new(words.to_lowercase(), unit, words)])
+        }));
+    }
+    items
+}
+
+/// Whether the text speaks of something that comes round again.
+pub(crate) fn recurs(text: &str) -> bool {
+    RECURS.is_match(text)
+}
+
+/// Whether both texts hold anchored words but were not surely said on the same day.
+pub(crate) fn other_day(left: &[Item], right: &[Item], said: [Option<Timestamp>; 2]) -> bool {
+    let anchored = |items: &[Item]| items.iter().any(|item| item.unit == ANCHORED);
+    anchored(left) && anchored(right) && !matches!(said, [Some(a), Some(b)] if day(a) == day(b))
+}
+
+/// Items that may mean two different times though both texts use the same words.
+pub(crate) fn doubtful<'a>(
+    items: impl Iterator<Item = &'a Item>,
+    said: [Option<Timestamp>; 2],
+) -> Vec<&'a Item> {
+    items
+        .filter(|item| {
+            let Some(window) = window_of(item) else {
+                return false;
+            };
+            !matches!(said, [Some(a), Some(b)] if window(item, a) == window(item, b))
+        })
+        .collect()
+}
+
+type Window = fn(&Item, Timestamp) -> i64;
+
+/// A function that tells between which two occurrences of the item a time lies.
+fn window_of(item: &Item) -> Option<Window> {
+    match item.unit.as_str() {
+        VAGUE => Some(|_, at| day(at)),
+        // Day 0 of the epoch was a Thursday.
+        "" if item.value.starts_with(WEEKDAY) => Some(|item, at| {
+            let weekday = item.value[WEEKDAY.len()..].parse::<i64>().unwrap_or(0);
+            (day(at) + 3 - weekday).div_euclid(7)
+        }),
+        DATE if item.value.starts_with("????-??") => Some(|item, at| {
+            let (year, month, in_month) = civil(at);
+            year * 12 + month - i64::from(in_month < part(item, 8))
+        }),
+        DATE if item.value.starts_with("????") => Some(|item, at| {
+            let (year, month, in_month) = civil(at);
+            year - i64::from((month, in_month) < (part(item, 5), part(item, 8)))
+        }),
+        _ => None,
+    }
+}
+
+/// Two digits of a date value; 0 where they are not said.
+fn part(item: &Item, at: usize) -> i64 {
+    item.value
+        .get(at..at + 2)
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
+}
+
+fn day(at: Timestamp) -> i64 {
+    at.as_second().div_euclid(86_400)
+}
+
+fn civil(at: Timestamp) -> (i64, i64, i64) {
+    let date = TimeZone::UTC.to_datetime(at).date();
+    (
+        i64::from(date.year()),
+        i64::from(date.month()),
+        i64::from(date.day()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::facts::Facts;
+
+    fn at(text: &str) -> Option<Timestamp> {
+        (!text.is_empty()).then(|| text.parse().unwrap())
+    }
+
+    #[test]
+    fn finds_relative_words() {
+        for (text, expected) in [
+            ("Had a migraine today", &["today"][..]),
+            (
+                "Moved two weeks ago, again last Friday",
+                &["2 weeks ago", "last friday"],
+            ),
+            (
+                "今天头疼,上周也是,下个月去复查",
+                &["今天", "上周", "下个月"],
+            ),
+            ("三天前刚才说的", &["3天前", "刚才"]),
+            ("晚上周日都有课", &[]),
+            ("Always eats early, toddy", &[]),
+        ] {
+            let found: Vec<String> = Facts::read(text)
+                .relative
+                .into_iter()
+                .map(|i| i.value)
+                .collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_words_on_another_day() {
+        for (text, a, b, other) in [
+            (
+                "Had a migraine today",
+                "2024-05-01T08:00:00Z",
+                "2024-05-01T20:00:00Z",
+                false,
+            ),
+            (
+                "Had a migraine today",
+                "2024-05-01T08:00:00Z",
+                "2024-05-02T08:00:00Z",
+                true,
+            ),
+            ("Had a migraine today", "2024-05-01T08:00:00Z", "", true),
+            ("Had a migraine today", "", "", true),
+            (
+                "Has a migraine",
+                "2024-05-01T08:00:00Z",
+                "2025-05-01T08:00:00Z",
+                false,
+            ),
+        ] {
+            let items = Facts::read(text).relative;
+            assert_eq!(
+                other_day(&items, &items, [at(a), at(b)]),
+                other,
+                "{text} {a} {b}"
+            );
+        }
+    }
+
+    #[test]
+    fn dates_that_may_be_two() {
+        for (text, a, b, doubt) in [
+            (
+                "Dentist on Friday",
+                "2024-05-01T08:00:00Z",
+                "2024-05-02T08:00:00Z",
+                false,
+            ),
+            (
+                "Dentist on Friday",
+                "2024-05-01T08:00:00Z",
+                "2024-05-04T08:00:00Z",
+                true,
+            ),
+            ("Dentist on Friday", "2024-05-01T08:00:00Z", "", true),
+            (
+                "Concert on 5 May",
+                "2024-05-06T08:00:00Z",
+                "2025-05-04T08:00:00Z",
+                false,
+            ),
+            (
+                "Concert on 5 May",
+                "2024-05-04T08:00:00Z",
+                "2024-05-06T08:00:00Z",
+                true,
+            ),
+            (
+                "Concert on 5 May 2024",
+                "2023-05-04T08:00:00Z",
+                "2024-05-06T08:00:00Z",
+                false,
+            ),
+            (
+                "Lunch on the 3rd",
+                "2024-05-04T08:00:00Z",
+                "2024-06-02T08:00:00Z",
+                false,
+            ),
+            (
+                "Lunch on the 3rd",
+                "2024-05-04T08:00:00Z",
+                "2024-06-04T08:00:00Z",
+                true,
+            ),
+            (
+                "Moved recently",
+                "2024-05-04T08:00:00Z",
+                "2024-06-04T08:00:00Z",
+                true,
+            ),
+        ] {
+            let facts = Facts::read(text);
+            let items = facts.dates.iter().chain(&facts.relative);
+            assert_eq!(
+                !doubtful(items, [at(a), at(b)]).is_empty(),
+                doubt,
+                "{text} {a} {b}"
+            );
+        }
+    }
+}
