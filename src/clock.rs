@@ -21,6 +21,6 @@ impl Clock for SystemClock {
     }
 
     fn id(&self) -> String {
-        ulid::Ulid::new().to_string()
+        ulid::Ulid::generate().to_string()
     }
 }
