@@ -2,9 +2,40 @@
 //!
 //! Guards are one file each and only ever object. A pair that no guard objects to is `same` where
 //! one text provably says all that the other says, else `unsure`.
+//!
+//! | guard | reads | objects if |
+//! |---|---|---|
+//! | [`identifiers`] | addresses, codes, versions, phone numbers, file names | each text has one that the other lacks |
+//! | [`numbers`] | counts, measures, money, percentages, spelled or not | the same |
+//! | [`dates`] | dates, weekdays, times, parts of the day | the same |
+//! | [`relative`] | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
+//! | [`roles`] | the order of words | two parts of one sentence changed places |
+//! | [`negation`] | denials and endings | their number differs, or they deny each other's words |
+//!
+//! "Each has one that the other lacks" is judged over the guards together: a pair passes if one of
+//! the texts says all the numbers, dates and identifiers of the other.
+
+mod cues;
+mod dates;
+pub(crate) mod facts;
+mod identifiers;
+pub(crate) mod items;
+mod negation;
+pub mod normalize;
+mod numbers;
+mod numerals;
+pub(crate) mod partition;
+mod relative;
+mod roles;
+pub(crate) mod sentences;
+mod times;
+mod units;
+pub(crate) mod words;
 
 use jiff::Timestamp;
 
+use self::facts::Facts;
+use self::items::{Diff, Item, diff};
 use crate::memory::{Finding, Verdict};
 
 /// What the judge sees of a memory.
@@ -24,3 +55,193 @@ pub struct Judgement {
     /// What the guards saw.
     pub findings: Vec<Finding>,
 }
+
+/// Judges a pair. The verdict does not depend on the order of the two.
+///
+/// `Same` means that one text provably says all that the other says. Blank texts say nothing and
+/// are `Unsure`.
+pub fn judge(a: Claim<'_>, b: Claim<'_>) -> Judgement {
+    Reading::of(a).judge(&Reading::of(b))
+}
+
+/// Splits a group into parts in which no pair is `Different`.
+///
+/// Every index of `claims` stands in exactly one part (which may hold it alone), ascending within
+/// its part; the largest parts come first. The partition of the texts does not depend on the order
+/// of `claims`.
+pub fn compatible_parts(claims: &[Claim<'_>]) -> Vec<Vec<usize>> {
+    let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
+    partition::cliques(claims, |i, j| {
+        readings[i].judge(&readings[j]).verdict != Verdict::Different
+    })
+}
+
+/// A claim with all that judging needs of it, read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The sentences in comparison form; none for a blank text.
+    pub(crate) sentences: Vec<String>,
+    facts: Facts,
+    /// The text in lower case, for the words around a denial.
+    lower: String,
+    said_at: Option<Timestamp>,
+}
+
+impl Reading {
+    pub(crate) fn of(claim: Claim<'_>) -> Self {
+        Self {
+            sentences: sentences::sentences(claim.text),
+            facts: Facts::read(claim.text),
+            lower: normalize::plain(claim.text).to_lowercase(),
+            said_at: claim.said_at,
+        }
+    }
+
+    pub(crate) fn judge(&self, other: &Self) -> Judgement {
+        let said = [self.said_at, other.said_at];
+        let (a, b) = (&self.facts, &other.facts);
+        let mut findings = Findings::default();
+        findings.add("identifiers", diff(&a.identifiers, &b.identifiers));
+        findings.add("numbers", diff(&a.numbers, &b.numbers));
+        findings.add("dates", diff(&a.dates, &b.dates));
+        findings.add("relative-time", diff(&a.relative, &b.relative));
+        let denials = negation::diff(&a.negations, &b.negations, &self.lower, &other.lower);
+        let mut objection = !denials.is_empty();
+        findings.add("negation", denials);
+        let roles = roles::diff(&self.lower, &other.lower);
+        objection |= !roles.is_empty();
+        findings.add("roles", roles);
+        objection |= findings.left_more && findings.right_more;
+        if relative::other_day(&a.relative, &b.relative, said) {
+            findings.note("relative-time", &a.relative, &b.relative);
+            objection = true;
+        }
+        if objection {
+            return Judgement {
+                verdict: Verdict::Different,
+                findings: findings.list,
+            };
+        }
+        let doubtful = self.doubtful_dates(other, said);
+        if !doubtful.is_empty() {
+            findings.note("undated", &doubtful, &doubtful);
+        }
+        let same = doubtful.is_empty() && (self.contains(other) || other.contains(self));
+        let verdict = if same { Verdict::Same } else { Verdict::Unsure };
+        Judgement {
+            verdict,
+            findings: findings.list,
+        }
+    }
+
+    /// Dates and weekdays in both texts that may mean two different days.
+    fn doubtful_dates(&self, other: &Self, said: [Option<Timestamp>; 2]) -> Vec<Item> {
+        if self.facts.recurs && other.facts.recurs {
+            return Vec::new();
+        }
+        let in_other = |item: &&Item| {
+            other
+                .facts
+                .dates
+                .iter()
+                .chain(&other.facts.relative)
+                .any(|o| o.covers(item) || item.covers(o))
+        };
+        let shared = self
+            .facts
+            .dates
+            .iter()
+            .chain(&self.facts.relative)
+            .filter(in_other);
+        relative::doubtful(shared, said)
+            .into_iter()
+            .cloned()
+            .collect()
+    }
+
+    /// Whether this text provably says all that the other, not blank one says: it has the same
+    /// sentences, or those and further ones that do not touch them.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        if other.sentences.is_empty() {
+            return false;
+        }
+        if self.sentences == other.sentences {
+            return true;
+        }
+        let further: Vec<&String> = if self.sentences.starts_with(&other.sentences) {
+            // What comes first means the same with and without what follows.
+            self.sentences[other.sentences.len()..].iter().collect()
+        } else {
+            if !other.sentences.iter().all(|s| cues::names_its_subject(s)) {
+                return false;
+            }
+            let mut wanted = other.sentences.iter().peekable();
+            let rest = self
+                .sentences
+                .iter()
+                .filter(|s| wanted.next_if(|w| w == s).is_none())
+                .collect();
+            if wanted.peek().is_some() {
+                return false;
+            }
+            rest
+        };
+        other.sentences.iter().all(|s| is_closed(s))
+            && further.into_iter().all(|s| cues::stands_alone(s))
+    }
+}
+
+/// Whether a sentence neither opens a list, a quotation or a bracket nor asks.
+fn is_closed(sentence: &str) -> bool {
+    let even = |mark: char| sentence.matches(mark).count().is_multiple_of(2);
+    let paired =
+        |open: char, close: char| sentence.matches(open).count() == sentence.matches(close).count();
+    !sentence.ends_with([':', '?', ',', ';', '-', '…', '、'])
+        && !sentence.ends_with("...")
+        && even('"')
+        && [
+            ('(', ')'),
+            ('[', ']'),
+            ('「', '」'),
+            ('『', '』'),
+            ('《', '》'),
+            ('«', '»'),
+        ]
+        .iter()
+        .all(|(open, close)| paired(*open, *close))
+}
+
+/// The findings so far, and which text says something that the other does not.
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+    left_more: bool,
+    right_more: bool,
+}
+
+impl Findings {
+    fn add(&mut self, guard: &str, diff: Diff) {
+        self.left_more |= diff.left_more;
+        self.right_more |= diff.right_more;
+        if !diff.is_empty() {
+            self.list.push(Finding {
+                guard: guard.to_owned(),
+                left: diff.left,
+                right: diff.right,
+            });
+        }
+    }
+
+    /// Records items that both texts hold but that may mean different things.
+    fn note(&mut self, guard: &str, left: &[Item], right: &[Item]) {
+        let words = |items: &[Item]| items.iter().map(|item| item.words.clone()).collect();
+        self.list.push(Finding {
+            guard: guard.to_owned(),
+            left: words(left),
+            right: words(right),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

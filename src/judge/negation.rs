@@ -334,10 +334,7 @@ fn words(text: &str) -> Vec<Item> {
         // `not only`, `No. 5`, `no doubt`, `non-stop`, `no longer … any more` is one denial.
         let idiom = match word.as_str() {
             "not" => matches!(next, Some("only" | "just")),
-            "no" => {
-                matches!(next, Some("doubt" | "matter"))
-                    || next.is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()))
-            }
+            "no" => matches!(next, Some("doubt" | "matter")) || numbered(&text[*at..]),
             "stop" => {
                 i > 0
                     && matches!(
@@ -358,6 +355,14 @@ fn words(text: &str) -> Vec<Item> {
         }
     }
     items
+}
+
+/// Whether a text that begins with "no" begins with the sign of a number: `No. 5`, `No 5`.
+fn numbered(text: &str) -> bool {
+    let after = &text[2..];
+    let rest = after.trim_start_matches(['.', ' ']);
+    rest.starts_with(|c: char| c.is_ascii_digit())
+        && (after.starts_with('.') || text.starts_with('N'))
 }
 
 fn han(text: &str) -> Vec<Item> {

@@ -1,7 +1,9 @@
 //! One text for a group: extractive where that is provably lossless, an LLM where configured,
 //! and the verification that has the last word.
 
+pub mod extractive;
 pub mod llm;
+pub mod verify;
 
 use jiff::Timestamp;
 

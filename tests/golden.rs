@@ -1,0 +1,249 @@
+//! Golden cases: labelled pairs and groups of memories (`tests/golden/*.jsonl`).
+//!
+//! The hard rule: no pair that is not one fact is ever judged `same`. The bounds on false
+//! objections and missed merges are measured figures and may only get better.
+//!
+//! `MEMFOLD_PAIRS=FILE` prints the same table for another file of pairs.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use memfold::judge::{Claim, compatible_parts, judge};
+use memfold::memory::Verdict;
+use memfold::summarize::SourceText;
+use memfold::summarize::extractive::fold;
+use memfold::summarize::verify::verify;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Pair {
+    id: String,
+    a: String,
+    b: String,
+    label: String,
+    kind: String,
+    lang: String,
+    a_created_at: Option<jiff::Timestamp>,
+    b_created_at: Option<jiff::Timestamp>,
+}
+
+impl Pair {
+    fn claims(&self) -> [Claim<'_>; 2] {
+        [
+            Claim {
+                text: &self.a,
+                said_at: self.a_created_at,
+            },
+            Claim {
+                text: &self.b,
+                said_at: self.b_created_at,
+            },
+        ]
+    }
+}
+
+#[derive(Deserialize)]
+struct Group {
+    id: String,
+    members: Vec<Member>,
+    partition: Vec<Vec<String>>,
+    block_actions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    id: String,
+    content: String,
+    metadata: serde_json::Map<String, serde_json::Value>,
+    created_at: Option<jiff::Timestamp>,
+}
+
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Vec<T> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect()
+}
+
+fn golden<T: for<'de> Deserialize<'de>>(name: &str) -> Vec<T> {
+    read(
+        &Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/golden")
+            .join(name),
+    )
+}
+
+/// `[same, different, unsure]` by label and language, printed as a table.
+fn table(pairs: &[Pair]) -> BTreeMap<(String, String), [usize; 3]> {
+    let mut table: BTreeMap<(String, String), [usize; 3]> = BTreeMap::new();
+    for pair in pairs {
+        let [a, b] = pair.claims();
+        let judgement = judge(a, b);
+        let column = match judgement.verdict {
+            Verdict::Same => 0,
+            Verdict::Different => 1,
+            _ => 2,
+        };
+        for lang in [&pair.lang, "all"] {
+            table
+                .entry((pair.label.clone(), lang.to_owned()))
+                .or_default()[column] += 1;
+        }
+        if std::env::var_os("MEMFOLD_VERBOSE").is_some() {
+            let findings: Vec<String> =
+                judgement.findings.iter().map(ToString::to_string).collect();
+            println!(
+                "{:?}\t{}\t{}\t{} | {} | {}",
+                judgement.verdict,
+                pair.label,
+                pair.kind,
+                pair.a,
+                pair.b,
+                findings.join("; ")
+            );
+        }
+    }
+    println!("label      lang   same  different  unsure");
+    for ((label, lang), [same, different, unsure]) in &table {
+        println!("{label:<10} {lang:<6} {same:>4} {different:>10} {unsure:>7}");
+    }
+    table
+}
+
+#[test]
+fn memcases() {
+    let pairs: Vec<Pair> = golden("memcases.jsonl");
+    let table = table(&pairs);
+    for pair in &pairs {
+        let [a, b] = pair.claims();
+        let verdict = judge(a, b).verdict;
+        assert_eq!(
+            verdict,
+            judge(b, a).verdict,
+            "{}: the order matters",
+            pair.id
+        );
+        if pair.label != "same" {
+            assert_ne!(
+                verdict,
+                Verdict::Same,
+                "{}: {} | {}",
+                pair.id,
+                pair.a,
+                pair.b
+            );
+            assert!(fold(&pair.claims()).is_empty(), "{}", pair.id);
+        }
+    }
+    let of = |label: &str| table[&(label.to_owned(), "all".to_owned())];
+    // Measured: 11 of 130 are merged without an LLM, guards object to 4 (three paraphrases across
+    // a denial, one German thousands separator) and to 98 of 180 and 36 of 62 of the others.
+    let [same, objected, _] = of("same");
+    assert!(same >= 11, "{same} pairs merged");
+    assert!(
+        objected <= 4,
+        "guards object to {objected} pairs that are one fact"
+    );
+    assert!(of("different")[1] >= 98 && of("update")[1] >= 36);
+}
+
+#[test]
+fn groups() {
+    let groups: Vec<Group> = golden("groups.jsonl");
+    let (mut absorbed, mut split) = (0, 0);
+    for group in &groups {
+        let claims: Vec<Claim<'_>> = group
+            .members
+            .iter()
+            .map(|m| Claim {
+                text: &m.content,
+                said_at: m.created_at,
+            })
+            .collect();
+        let block = |i: usize| {
+            group
+                .partition
+                .iter()
+                .position(|block| block.contains(&group.members[i].id))
+        };
+        let user = |i: usize| group.members[i].metadata.get("user_id");
+        if (1..claims.len()).any(|i| user(i) != user(0)) {
+            continue; // Memories of two users never meet.
+        }
+        for part in fold(&claims) {
+            for i in &part.absorbed {
+                assert_eq!(block(*i), block(part.keep), "{}: {part:?}", group.id);
+                let action = block(*i).map(|b| group.block_actions[b].as_str());
+                if action != Some("merge") {
+                    println!(
+                        "{}: {:?} absorbed {:?}",
+                        group.id, claims[part.keep].text, claims[*i].text
+                    );
+                }
+                absorbed += 1;
+            }
+        }
+        // A block that is one fact should not be torn apart by a guard.
+        let parts = compatible_parts(&claims);
+        for (members, action) in group.partition.iter().zip(&group.block_actions) {
+            let places: std::collections::BTreeSet<usize> = members
+                .iter()
+                .filter_map(|id| group.members.iter().position(|m| m.id == *id))
+                .filter_map(|i| parts.iter().position(|part| part.contains(&i)))
+                .collect();
+            split += usize::from(action == "merge" && places.len() > 1);
+        }
+    }
+    // Measured: 4 absorbed, 5 blocks split.
+    assert!(absorbed >= 4);
+    println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
+}
+
+/// What a lazy summarizer gets through: one source returned as the merged text.
+#[test]
+fn a_returned_source_is_accepted_only_if_it_says_all() {
+    let pairs: Vec<Pair> = golden("memcases.jsonl");
+    let (mut accepted, mut merged) = (BTreeMap::new(), BTreeMap::new());
+    for pair in &pairs {
+        let [a, b] = pair.claims();
+        if judge(a, b).verdict == Verdict::Different {
+            continue;
+        }
+        let source = |id: &str, claim: Claim<'_>| SourceText {
+            id: id.into(),
+            text: claim.text.into(),
+            said_at: claim.said_at,
+        };
+        let sources = [source("m1", a), source("m2", b)];
+        let lazy = [a, b]
+            .iter()
+            .any(|claim| verify(&sources, "semantic", claim.text).is_ok());
+        let joined = format!("{}. {}", a.text.trim_end_matches(['.', '。']), b.text);
+        let obliging = verify(&sources, "semantic", &joined).is_ok();
+        *accepted.entry(pair.label.clone()).or_insert(0) += usize::from(lazy);
+        *merged.entry(pair.label.clone()).or_insert(0) += usize::from(obliging);
+        if pair.label != "same" && (lazy || obliging) {
+            println!(
+                "lazy {lazy} obliging {obliging} {} {} | {}",
+                pair.kind, pair.a, pair.b
+            );
+        }
+    }
+    println!("one source accepted {accepted:?}, concatenation accepted {merged:?}");
+}
+
+#[test]
+fn another_file() {
+    if let Some(path) = std::env::var_os("MEMFOLD_PAIRS") {
+        let pairs: Vec<Pair> = read(Path::new(&path));
+        table(&pairs);
+        for pair in &pairs {
+            let [a, b] = pair.claims();
+            if judge(a, b).verdict == Verdict::Same && pair.label != "same" {
+                println!("FALSE {} {}: {} | {}", pair.id, pair.kind, pair.a, pair.b);
+            }
+        }
+    }
+}
