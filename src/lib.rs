@@ -9,7 +9,9 @@
 //! comes last, inside one atomic commit, and can be undone. [`merge`] runs the pipeline for one
 //! user, the other modules are its stations.
 
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod embed;
 pub mod group;
 pub mod judge;
@@ -18,3 +20,4 @@ pub mod memory;
 pub mod merge;
 pub mod store;
 pub mod summarize;
+pub mod telemetry;

@@ -1,3 +1,7 @@
 //! Arguments, telemetry, dispatch: nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    memfold::cli::run(std::env::args_os())
+}

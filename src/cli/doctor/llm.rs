@@ -1,0 +1,89 @@
+//! Whether the LLM's server answers. No text is sent.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use secrecy::ExposeSecret;
+
+use super::{Check, open};
+use crate::config::Settings;
+
+/// Longest wait for the list of models.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) async fn check(settings: &Settings) -> Check {
+    if let Err(error) = open::llm(settings) {
+        return Check::failed("llm", error);
+    }
+    let (true, Some(url), Some(model)) =
+        (settings.uses_llm(), &settings.llm_url, &settings.llm_model)
+    else {
+        let found = "none configured: only texts that say it all are kept";
+        return Check::skipped("llm", found);
+    };
+    let shown = url.masked();
+    match models(settings, url.expose()).await {
+        Ok(status) => answered(status, &shown, model),
+        Err(error) => {
+            let found = format!("{shown} does not answer: {}", error.without_url());
+            Check::fail("llm", found, "start the server, or set --llm-url")
+        }
+    }
+}
+
+async fn models(settings: &Settings, url: &str) -> reqwest::Result<StatusCode> {
+    let client = reqwest::Client::builder().timeout(settings.llm_timeout.min(TIMEOUT)).build()?;
+    let mut request = client.get(models_url(url));
+    if let Some(key) = &settings.llm_key {
+        request = request.bearer_auth(key.expose_secret());
+    }
+    Ok(request.send().await?.status())
+}
+
+/// The list of models beside the base URL; a base without a path means `/v1`.
+fn models_url(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path { format!("{base}/models") } else { format!("{base}/v1/models") }
+}
+
+fn answered(status: StatusCode, url: &str, model: &str) -> Check {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            let found = format!("{url} refuses the key ({status})");
+            Check::fail("llm", found, "set --llm-key (better: MEMFOLD_LLM_KEY)")
+        }
+        status if status.is_success() => Check::ok("llm", format!("{model} at {url}")),
+        // Not every server lists its models.
+        status => {
+            let found = format!("{url} answers {status} to a question for its models");
+            Check::warn("llm", found, "check --llm-url; it should end in /v1")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn the_list_of_models_is_beside_the_base() {
+        for (base, url) in [
+            ("http://h:1/v1", "http://h:1/v1/models"),
+            ("http://h:1/v1/", "http://h:1/v1/models"),
+            ("http://h:1", "http://h:1/v1/models"),
+            ("http://h:1/", "http://h:1/v1/models"),
+        ] {
+            assert_eq!(models_url(base), url);
+        }
+    }
+
+    #[test]
+    fn a_refused_key_fails_and_an_unknown_path_warns() {
+        let status = |status| answered(status, "http://h", "m").status;
+        assert_eq!(status(StatusCode::OK), Status::Ok);
+        assert_eq!(status(StatusCode::UNAUTHORIZED), Status::Fail);
+        assert_eq!(status(StatusCode::NOT_FOUND), Status::Warn);
+    }
+}

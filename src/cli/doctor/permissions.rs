@@ -1,0 +1,119 @@
+//! Whether the account may do what merging takes, asked of the server without doing it.
+
+use redis::aio::ConnectionManager;
+
+use super::Check;
+use crate::store::index::{IndexFacts, Storage};
+
+/// Commands on memories (`{key}`), on memfold's own keys (`{own}`) and on the index (`{index}`).
+const COMMON: &[&str] = &[
+    "FT.INFO {index}",
+    "FT.SEARCH {index} *",
+    "FT.AGGREGATE {index} *",
+    "FT.CURSOR READ {index} 1",
+    "SCAN 0",
+    "TYPE {key}",
+    "PEXPIRETIME {key}",
+    "PEXPIREAT {key} 1",
+    "PERSIST {key}",
+    "RENAMENX {key} {own}",
+    "UNLINK {key}",
+    "TIME",
+    "GET {own}",
+    "SET {own} 1",
+    "INCR {own}",
+    "PEXPIRE {own} 1",
+    "XADD {own} * f v",
+    "XTRIM {own} MINID 0",
+    "XREVRANGE {own} + -",
+];
+const OF_JSON: &[&str] = &["JSON.GET {key}", "JSON.SET {key} $ {}"];
+const OF_HASH: &[&str] = &["HGETALL {key}", "HSET {key} f v"];
+
+pub(super) async fn checks(conn: &mut ConnectionManager, facts: &IndexFacts) -> Vec<Check> {
+    let user: String = match redis::cmd("ACL").arg("WHOAMI").query_async(conn).await {
+        Ok(user) => user,
+        Err(_) => return vec![not_asked("ACL WHOAMI")],
+    };
+    let of_storage = match facts.storage {
+        Storage::Json => OF_JSON,
+        Storage::Hash => OF_HASH,
+    };
+    let prefix = facts.prefixes.first().map_or("", String::as_str);
+    let fill = |word: &str| match word {
+        "{key}" => format!("{prefix}memfold-doctor"),
+        "{own}" => "memfold:doctor".to_owned(),
+        "{index}" => facts.name.clone(),
+        other => other.to_owned(),
+    };
+    let mut refused = Vec::new();
+    for command in COMMON.iter().chain(of_storage) {
+        match dry_run(conn, &user, command.split(' ').map(fill)).await {
+            Ok(true) => {}
+            Ok(false) => refused.push(*command),
+            Err(_) => return vec![not_asked("ACL DRYRUN")],
+        }
+    }
+    vec![commands(&user, &refused, prefix), calls(conn, &user).await]
+}
+
+/// Whether the account may run a command; an error if the server does not say.
+async fn dry_run(
+    conn: &mut ConnectionManager,
+    user: &str,
+    command: impl Iterator<Item = String>,
+) -> redis::RedisResult<bool> {
+    let mut cmd = redis::cmd("ACL");
+    cmd.arg("DRYRUN").arg(user);
+    for word in command {
+        cmd.arg(word);
+    }
+    cmd.query_async::<String>(conn).await.map(|answer| answer == "OK")
+}
+
+/// Merges run by FCALL where that is allowed, else by EVAL.
+async fn calls(conn: &mut ConnectionManager, user: &str) -> Check {
+    let mut allowed = async |command: &str| {
+        dry_run(conn, user, command.split(' ').map(str::to_owned)).await.unwrap_or(false)
+    };
+    let functions = allowed("FCALL f 0").await && allowed("FUNCTION LOAD x").await;
+    if functions {
+        Check::ok("calls", "by FCALL")
+    } else if allowed("EVAL x 0").await {
+        Check::ok("calls", "by EVAL, for functions are refused to this account")
+    } else {
+        let advice = "grant +fcall and +function|load, or +eval";
+        Check::fail("calls", "neither FCALL nor EVAL is allowed", advice)
+    }
+}
+
+fn commands(user: &str, refused: &[&str], prefix: &str) -> Check {
+    if refused.is_empty() {
+        return Check::ok("permissions", format!("user {user} may run all that merging takes"));
+    }
+    let names: Vec<&str> = refused.iter().filter_map(|command| command.split(' ').next()).collect();
+    let grants: Vec<String> =
+        names.iter().map(|name| format!("+{}", name.to_lowercase())).collect();
+    let found = format!("user {user} may not run {} there", names.join(", "));
+    let advice = format!("ACL SETUSER {user} {} ~{prefix}* ~memfold:*", grants.join(" "));
+    Check::fail("permissions", found, advice)
+}
+
+fn not_asked(command: &str) -> Check {
+    Check::skipped("permissions", format!("cannot be asked: {command} is refused to this account"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn refused_commands_come_with_the_grant() {
+        let check = commands("app", &["JSON.SET {key} $ {}", "XADD {own} * f v"], "memory:");
+        assert_eq!(check.status, Status::Fail);
+        let advice = check.advice.unwrap();
+        assert_eq!(advice, "ACL SETUSER app +json.set +xadd ~memory:* ~memfold:*");
+        assert_eq!(commands("app", &[], "memory:").status, Status::Ok);
+    }
+}

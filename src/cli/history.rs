@@ -1,0 +1,91 @@
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::render::{escape, table, user};
+use super::{Context, json, open};
+use crate::store::{Entry, Event, history};
+
+/// List what was merged and undone, newest first
+///
+/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, retired}]}.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Only this user, exactly as stored
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Most entries to list
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let mut conn = open::store(&context.settings).await?;
+    let entries = history(&mut conn, args.user.as_deref(), args.limit).await?;
+    if args.json {
+        context.out.json(&document(&entries))?;
+    } else if entries.is_empty() {
+        context.out.note("nothing was merged yet");
+    } else {
+        let rows = entries.iter().map(row).collect();
+        let header = ["when", "what", "merge", "user", "retired", "run"];
+        context.out.data(&table(&header, rows, context.out.style))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn document(entries: &[Entry]) -> Value {
+    let entry = |entry: &Entry| {
+        json!({
+            "merge_id": entry.merge_id,
+            "event": entry.event,
+            "user": entry.user,
+            "run_id": entry.run_id,
+            "at": Timestamp::from_millisecond(entry.at_ms).ok(),
+            "retired": entry.retired,
+        })
+    };
+    let entries: Vec<Value> = entries.iter().map(entry).collect();
+    json!({ "version": json::VERSION, "entries": entries })
+}
+
+fn row(entry: &Entry) -> Vec<String> {
+    let at = Timestamp::from_millisecond(entry.at_ms);
+    vec![
+        at.map_or_else(|_| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()),
+        match entry.event {
+            Event::Merged => "merged".to_owned(),
+            Event::Undone => "undone".to_owned(),
+        },
+        escape(&entry.merge_id),
+        user(&entry.user),
+        entry.retired.to_string(),
+        escape(&entry.run_id),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::render::Style;
+
+    #[test]
+    fn entries_are_listed_and_told_in_json() {
+        let entry = |event, user: &str| Entry {
+            merge_id: "01K9MERGE00000000000000001".into(),
+            event,
+            user: user.into(),
+            run_id: "01K9RUN0000000000000000000".into(),
+            at_ms: 1_795_977_278_700,
+            retired: 2,
+        };
+        let entries = [entry(Event::Undone, "用户一"), entry(Event::Merged, " a\u{1b}b")];
+        let style = Style { color: false, width: 80, verbose: false };
+        let rows = entries.iter().map(row).collect();
+        let text = table(&["when", "what", "merge", "user", "retired", "run"], rows, style);
+        insta::assert_snapshot!(format!("{text}\n{:#}", document(&entries)));
+    }
+}

@@ -1,0 +1,145 @@
+use redis::aio::ConnectionManager;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::looks::{Look, look};
+use super::render::{columns, count, escape, user};
+use super::{Context, json, open};
+use crate::store::index::{FieldKind, IndexFacts, Storage, VectorFacts, indexes};
+use crate::store::listing::users;
+
+/// User ids shown without --verbose.
+const FEW: usize = 5;
+
+/// List the indexes of the server, what they look like, and the flags to use for each
+///
+/// Nothing is written. An index with vectors is not by itself an index of memories: caches and
+/// transcripts have vectors too, and memfold never touches one that it is not pointed at.
+///
+/// With --json: {"version": 1, "indexes": [{name, storage, prefixes, docs, indexing, failures,
+/// vectors, look, served, flags, users}]}.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// One index with what was made of it.
+struct Seen {
+    facts: IndexFacts,
+    look: Look,
+    /// The users, if they could be listed.
+    users: Option<Vec<String>>,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let mut conn = open::store(&context.settings).await?;
+    let mut seen = Vec::new();
+    for facts in indexes(&mut conn).await? {
+        let look = look(&facts);
+        let users = users_of(&mut conn, &facts, &look).await;
+        seen.push(Seen { facts, look, users });
+    }
+    if args.json {
+        let all: Vec<Value> = seen.iter().map(document).collect();
+        context.out.json(&json!({ "version": json::VERSION, "indexes": all }))?;
+    } else if seen.is_empty() {
+        context.out.note("this server has no search index");
+    } else {
+        let all: Vec<String> = seen.iter().map(|one| text(one, context)).collect();
+        context.out.data(&all.join("\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The users of an index that memfold serves; an index being built cannot be asked.
+async fn users_of(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    look: &Look,
+) -> Option<Vec<String>> {
+    users(conn, facts, look.user_field.as_deref()?).await.ok()
+}
+
+fn vectors(facts: &IndexFacts) -> impl Iterator<Item = (&str, &VectorFacts)> {
+    facts.fields.iter().filter_map(|field| match &field.kind {
+        FieldKind::Vector(vector) => Some((field.attribute.as_str(), vector)),
+        _ => None,
+    })
+}
+
+fn document(seen: &Seen) -> Value {
+    let facts = &seen.facts;
+    let vector = |(name, vector): (&str, &VectorFacts)| {
+        json!({
+            "field": name,
+            "algorithm": vector.algorithm,
+            "dims": vector.dims,
+            "data_type": vector.data_type,
+            "metric": vector.metric,
+        })
+    };
+    json!({
+        "name": facts.name,
+        "storage": facts.storage,
+        "prefixes": facts.prefixes,
+        "docs": facts.docs,
+        "indexing": facts.indexing,
+        "failures": facts.failures,
+        "vectors": vectors(facts).map(vector).collect::<Vec<_>>(),
+        "look": seen.look.name,
+        "served": seen.look.user_field.is_some(),
+        "flags": seen.look.flags,
+        "users": seen.users,
+    })
+}
+
+fn text(seen: &Seen, context: &Context) -> String {
+    let style = context.out.style;
+    let Seen { facts, look, .. } = seen;
+    let storage = match facts.storage {
+        Storage::Json => "JSON",
+        Storage::Hash => "HASH",
+    };
+    let prefixes: Vec<String> =
+        facts.prefixes.iter().map(|prefix| format!("\"{}\"", escape(prefix))).collect();
+    let title = format!(
+        "{storage} under {}, {}",
+        prefixes.join(", "),
+        count(facts.docs as usize, "document", "documents")
+    );
+    let mut lines = vec![format!("{}  {}", style.bold(&escape(&facts.name)), style.dim(&title))];
+    let mut add = |name: &str, value: String| {
+        let pad = " ".repeat(8usize.saturating_sub(columns(name)));
+        lines.push(format!("  {}{pad}  {value}", style.dim(name)));
+    };
+    for (name, vector) in vectors(facts) {
+        let VectorFacts { algorithm, data_type, dims, metric } = vector;
+        add("vector", format!("{} {dims} × {data_type}, {algorithm}, {metric}", escape(name)));
+    }
+    let served = if look.user_field.is_some() { style.green(look.name) } else { look.name.into() };
+    add("looks", format!("like {served}"));
+    if facts.indexing {
+        add("state", style.yellow("being built: answers are partial"));
+    }
+    if facts.failures > 0 {
+        let failures = count(facts.failures as usize, "document", "documents");
+        add("state", style.yellow(&format!("{failures} could not be indexed")));
+    }
+    if let Some(users) = &seen.users {
+        add("users", some(users, context.out.style.verbose));
+    }
+    match &look.flags {
+        Some(flags) => add("use", style.cyan(flags)),
+        None => add("use", look.advice.to_owned()),
+    }
+    lines.join("\n") + "\n"
+}
+
+fn some(users: &[String], all: bool) -> String {
+    let shown = if all { users.len() } else { FEW.min(users.len()) };
+    let names: Vec<String> = users[..shown].iter().map(|name| user(name)).collect();
+    let rest = if shown < users.len() { ", … (all with -v)" } else { "" };
+    format!("{}: {}{rest}", users.len(), names.join(", "))
+}

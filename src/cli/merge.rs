@@ -1,0 +1,83 @@
+use std::path::PathBuf;
+
+use super::exit::Exit;
+use super::plan_file::PlanFile;
+use super::results::Results;
+use super::{Context, open};
+use crate::merge::Pipeline;
+
+/// User ids that stand for everybody or nobody: what an agent stores without knowing its user.
+const SHARED_USERS: [&str; 2] = ["", "system"];
+
+const HELP: &str = "\
+What is safe: a merge is one atomic step on the server, made only if every source is still what was
+read. The originals stay in the undo store for --undo-window; a run can be undone as a whole
+(`memfold undo --run RUN`). Interrupting at any moment leaves whole merges or none.
+
+With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
+entry is the plan, else {user, run_id, merged, not_merged, llm, plan}; a user that failed has
+{user, error}. The file of --plan-out has the vectors as well.
+
+Examples:
+  memfold merge --user alice --dry-run
+  memfold merge --user alice --user bob
+  memfold merge --all-users --summarizer extractive
+  memfold merge --user alice --dry-run --plan-out plan.json && memfold apply plan.json";
+
+/// Merge the near-duplicate memories of users
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = HELP)]
+#[group(id = "who", required = true, multiple = true, args = ["user", "all_users"])]
+pub(super) struct Args {
+    /// A user whose memories to merge, exactly as stored; can be given several times
+    #[arg(long, value_name = "NAME")]
+    user: Vec<String>,
+    /// All users, except the shared ids "" and "system" unless --user names them
+    #[arg(long)]
+    all_users: bool,
+    /// Only show what would be done; write nothing (an LLM, if configured, is asked)
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Save the plan for `memfold apply`; the file holds memory texts and only you can read it
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    plan_out: Option<PathBuf>,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let pipeline = open::pipeline(context, &context.settings.index).await?;
+    let mut results = Results::new(context, &pipeline, args.json);
+    let mut plans = Vec::new();
+    for user in users(args, &pipeline).await? {
+        if args.dry_run {
+            plans.extend(results.plan(&user).await?);
+        } else {
+            results.merge(&user).await?;
+        }
+    }
+    if let Some(path) = &args.plan_out {
+        PlanFile::new(plans).write(path)?;
+        results.note(&format!("plan saved; carry it out with: memfold apply {}", path.display()));
+    } else if args.dry_run {
+        results.note("nothing was written; run without --dry-run to merge");
+    }
+    results.finish()
+}
+
+/// The users named, then all others if asked for; each once.
+async fn users(args: &Args, pipeline: &Pipeline) -> anyhow::Result<Vec<String>> {
+    let mut users = args.user.clone();
+    if args.all_users {
+        let known = open::all_users(pipeline).await?;
+        users.extend(known.into_iter().filter(|user| !shared(user)));
+    }
+    let mut seen = std::collections::HashSet::new();
+    users.retain(|user| seen.insert(user.clone()));
+    Ok(users)
+}
+
+fn shared(user: &str) -> bool {
+    SHARED_USERS.contains(&user)
+}

@@ -1,0 +1,197 @@
+//! The command line: arguments in, the library called, text or JSON out. One file a command.
+
+mod apply;
+mod args;
+mod completions;
+mod config;
+mod doctor;
+mod exit;
+mod history;
+mod inspect;
+mod json;
+mod looks;
+mod man;
+mod merge;
+mod open;
+mod output;
+mod plan_file;
+mod progress;
+mod render;
+mod results;
+mod show;
+mod undo;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::config::{Color, Settings, Sources, misspelt_variables};
+use crate::telemetry;
+use args::{Common, SettingFlags};
+use exit::Exit;
+use output::Output;
+
+/// Merges near-duplicate memories of LLM agents in Redis, accountably and undoably
+///
+/// memfold looks at the memories of one user at a time, finds those that say the same, and makes
+/// one of each group. A merge happens only where nothing is lost; it is recorded, and can be
+/// undone.
+#[derive(Debug, Parser)]
+#[command(name = "memfold", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Merge(merge::Args),
+    Apply(apply::Args),
+    Undo(undo::Args),
+    History(history::Args),
+    Show(show::Args),
+    Doctor(doctor::Args),
+    Inspect(inspect::Args),
+    Config(config::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// What a command works with.
+struct Context {
+    settings: Settings,
+    out: Output,
+    /// Set by the first SIGINT or SIGTERM while a merge runs.
+    stopping: Arc<AtomicBool>,
+}
+
+const EXAMPLES: &str = "\
+Start with (nothing is written):
+  memfold inspect                           what is in this Redis
+  memfold doctor                            is everything there, and what to do if not
+  memfold merge --user alice --dry-run      what would be merged, before and after
+
+Then:
+  memfold merge --user alice                merge now
+  memfold history --user alice              what was merged, when and why
+  memfold undo MERGE_ID                     the originals back, byte for byte
+
+Only merge, apply and undo write to the store.
+
+Every setting is a flag (--redis-url), a variable (MEMFOLD_REDIS_URL) and a key in memfold.toml
+(redis_url); the first that is set wins. `memfold config show` lists them all.";
+
+/// The whole command line, with what it teaches.
+fn command() -> clap::Command {
+    Cli::command().after_help(format!("{EXAMPLES}\n\nExit codes:\n{}", exit::help()))
+}
+
+/// Runs memfold on `args` (the program's name first) and returns its exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = command().try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no failure; a closed pipe is none either.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    let sources = Sources::of_process(cli.settings.0, cli.common.config.as_deref());
+    let settings = match Settings::load(&sources) {
+        Ok(settings) => settings,
+        Err(error) => {
+            let out = Output::new(Color::Auto, false);
+            out.error(&error.into());
+            return Exit::Usage.into();
+        }
+    };
+    let out = Output::new(settings.color, cli.common.verbose);
+    for (name, closest) in misspelt_variables(&sources.env) {
+        out.warn(&format!("{name} is no setting; did you mean {closest}?"));
+    }
+    let context = Context { settings, out, stopping: Arc::new(AtomicBool::new(false)) };
+    let result = telemetry::start(&context.settings)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| dispatch(cli.command, &context));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            context.out.error(&error);
+            exit::of(&error).into()
+        }
+    }
+}
+
+fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
+    match command {
+        Command::Config(args) => config::run(&args, context),
+        Command::Completions(args) => completions::run(&args, context),
+        Command::Man(args) => man::run(&args, context),
+        Command::Merge(args) => block_on(context, !args.dry_run, merge::run(&args, context)),
+        Command::Apply(args) => block_on(context, true, apply::run(&args, context)),
+        Command::Undo(args) => block_on(context, false, undo::run(&args, context)),
+        Command::History(args) => block_on(context, false, history::run(&args, context)),
+        Command::Show(args) => block_on(context, false, show::run(&args, context)),
+        Command::Doctor(args) => block_on(context, false, doctor::run(&args, context)),
+        Command::Inspect(args) => block_on(context, false, inspect::run(&args, context)),
+    }
+}
+
+/// Runs `work` to its end. With `in_steps`, the first signal lets the step in hand finish.
+///
+/// Stopping at any moment is safe: what writes to the store is one atomic call on the server.
+fn block_on(
+    context: &Context,
+    in_steps: bool,
+    work: impl Future<Output = anyhow::Result<Exit>>,
+) -> anyhow::Result<Exit> {
+    // The TLS of both clients needs a provider for the whole process; a second start keeps the first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let stopping = Arc::clone(&context.stopping);
+    let notes = context.out.notes;
+    let result = runtime.block_on(async {
+        tokio::spawn(watch_signals(in_steps, stopping, notes));
+        work.await
+    });
+    // A model or name lookup that still runs must not hold up the exit.
+    runtime.shutdown_background();
+    if context.stopping.load(Ordering::Relaxed) { Ok(Exit::Interrupted) } else { result }
+}
+
+async fn watch_signals(in_steps: bool, stopping: Arc<AtomicBool>, style: render::Style) {
+    let mut first = in_steps;
+    while signal().await.is_ok() {
+        if !first {
+            std::process::exit(130);
+        }
+        first = false;
+        stopping.store(true, Ordering::Relaxed);
+        let hint = style.yellow("stopping after the group in hand; again to stop at once");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\n{hint}\n").as_bytes());
+    }
+}
+
+#[cfg(unix)]
+async fn signal() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

@@ -1,0 +1,153 @@
+//! Opens what a command needs from its settings.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::ConnectionManager;
+
+use super::Context;
+use super::exit::usage;
+use crate::clock::{Clock, SystemClock};
+use crate::config::{LayoutName, Settings};
+use crate::embed::{Embedder, Manifest, Onnx};
+use crate::layout::Layout;
+use crate::layout::redisvl::{Redisvl, RedisvlFields};
+use crate::memory::Threshold;
+use crate::merge::{MergeOptions, Pipeline};
+use crate::store::connect::{ConnectOptions, connect};
+use crate::store::index::{IndexFacts, index_facts};
+use crate::store::listing::users;
+use crate::store::{Functions, StoreError};
+use crate::summarize::llm::{Llm, LlmError, LlmSettings};
+
+/// Longest wait for the connection itself.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The connection to the store.
+pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, StoreError> {
+    let options = ConnectOptions {
+        response_timeout: settings.redis_timeout,
+        connect_timeout: settings.redis_timeout.min(CONNECT_TIMEOUT),
+    };
+    connect(&settings.redis_url.expose().into(), &options).await
+}
+
+/// The layout over an index.
+pub(super) fn layout(
+    settings: &Settings,
+    facts: &IndexFacts,
+) -> Result<Box<dyn Layout>, StoreError> {
+    let LayoutName::Redisvl = settings.layout;
+    let layout = Redisvl::new(&fields(settings), facts, settings.timezone.clone())?;
+    Ok(Box::new(layout))
+}
+
+/// The names of the fields, from the settings.
+pub(super) fn fields(settings: &Settings) -> RedisvlFields {
+    RedisvlFields {
+        text: settings.fields_text.clone(),
+        vector: settings.fields_vector.clone(),
+        user: settings.fields_user.clone(),
+        memory_type: settings.fields_memory_type.clone(),
+        id: settings.fields_id.clone(),
+        created_at: settings.fields_created_at.clone(),
+        metadata: settings.fields_metadata.clone(),
+        scope: settings.fields_scope.clone(),
+    }
+}
+
+/// The embedding model; `None` where no ONNX Runtime is configured.
+pub(super) fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    let Some(runtime) = &settings.onnxruntime else { return Ok(None) };
+    let Some(dir) = &settings.model_dir else {
+        return Err(usage("--onnxruntime is set, but not where the model is: set --model-dir"));
+    };
+    let manifest = manifest(&settings.model)?;
+    Ok(Some(Arc::new(Onnx::load(runtime, manifest, dir, settings.embed_threads)?)))
+}
+
+/// A built-in manifest by name, or one's own by its path.
+fn manifest(model: &str) -> anyhow::Result<Manifest> {
+    let is_path = model.ends_with(".toml") || model.contains(std::path::MAIN_SEPARATOR);
+    Ok(if is_path { Manifest::load(Path::new(model))? } else { Manifest::named(model)? })
+}
+
+/// The LLM; `None` where none is to be asked.
+pub(super) fn llm(settings: &Settings) -> Result<Option<Llm>, LlmError> {
+    llm_settings(settings).map(Llm::new).transpose()
+}
+
+/// How to reach the LLM; `None` where none is to be asked.
+pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
+    let (Some(url), Some(model)) = (&settings.llm_url, &settings.llm_model) else { return None };
+    let defaults = LlmSettings::new(url.expose(), model);
+    settings.uses_llm().then(|| LlmSettings {
+        api_key: settings.llm_key.clone(),
+        timeout: settings.llm_timeout,
+        total_time: defaults.total_time.max(settings.llm_timeout),
+        max_calls: settings.llm_max_calls,
+        prompt: settings.prompt.clone(),
+        max_input_chars: settings.max_group_chars,
+        ..defaults
+    })
+}
+
+/// The pipeline over `index`, with the embedder and the LLM that the settings name.
+pub(super) async fn pipeline(context: &Context, index: &str) -> anyhow::Result<Pipeline> {
+    let settings = &context.settings;
+    let llm = llm(settings)?;
+    let mut conn = store(settings).await?;
+    let index = index_facts(&mut conn, index).await?;
+    let layout = layout(settings, &index)?;
+    let functions = Functions::load(&mut conn).await?;
+    let embedder = embedder(settings)?;
+    let clock = SystemClock;
+    let check_after = indexes_in_background(&mut conn).await;
+    let options = MergeOptions { check_after, ..options(context, clock.id()) };
+    Ok(Pipeline { conn, functions, index, layout, embedder, llm, clock: Box::new(clock), options })
+}
+
+/// Whether the search module has workers, so that a write may be found a moment later only.
+async fn indexes_in_background(conn: &mut ConnectionManager) -> bool {
+    let mut workers = redis::cmd("FT.CONFIG");
+    workers.arg("GET").arg("WORKERS");
+    match workers.query_async::<HashMap<String, String>>(conn).await {
+        Ok(found) => found.values().any(|number| number != "0"),
+        Err(_) => false,
+    }
+}
+
+fn options(context: &Context, run_id: String) -> MergeOptions {
+    let settings = &context.settings;
+    MergeOptions {
+        threshold: settings.threshold.map(|distance| Threshold {
+            value: distance.0,
+            origin: settings.origin("threshold").name().to_owned(),
+        }),
+        distance: settings.distance,
+        write_vector: settings.write_vector,
+        max_members: settings.max_members,
+        max_group_chars: settings.max_group_chars,
+        ttl: settings.ttl,
+        max_retire: settings.max_retire,
+        undo_window: settings.undo_window,
+        ledger_retention: ledger_retention(settings),
+        lease_ttl: settings.lease_ttl,
+        check_after: false,
+        llm_concurrency: settings.llm_concurrency,
+        run_id,
+        stop: Arc::clone(&context.stopping),
+    }
+}
+
+/// How long the ledger keeps its entries.
+pub(super) fn ledger_retention(settings: &Settings) -> Duration {
+    Duration::from_secs(u64::from(settings.ledger_days) * 86_400)
+}
+
+/// All users of the pipeline's index, sorted.
+pub(super) async fn all_users(pipeline: &Pipeline) -> Result<Vec<String>, StoreError> {
+    users(&mut pipeline.conn.clone(), &pipeline.index, pipeline.layout.user_field()).await
+}

@@ -1,0 +1,54 @@
+//! Progress on a terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::merge::Progress;
+
+/// A progress line on stderr; silent where stderr is no terminal, the log tells the story there.
+pub(crate) struct Line {
+    bar: ProgressBar,
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        let bar = if std::io::stderr().is_terminal() {
+            ProgressBar::new_spinner()
+        } else {
+            ProgressBar::hidden()
+        };
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { bar }
+    }
+
+    /// Runs `print` with the line out of the way.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
+    /// Clears the line, so that what is printed next stands alone.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Line {
+    fn phase(&self, name: &str, total: usize) {
+        let template = match total {
+            0 => "{spinner} {msg} [{elapsed}]",
+            _ => "{spinner} {msg} {pos}/{len} [{elapsed}]",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self.bar.set_position(0);
+        self.bar.set_length(total as u64);
+        self.bar.set_message(name.to_owned());
+    }
+
+    fn step(&self) {
+        self.bar.inc(1);
+    }
+}

@@ -1,0 +1,190 @@
+//! Plans and merges for several users, printed as they come: one user's failure does not stop the
+//! others, and decides the exit code.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use super::exit::{self, Exit, Stop};
+use super::progress::Line;
+use super::{Context, json, open, output, render};
+use crate::memory::{GroupLeft, Plan, Reason};
+use crate::merge::{MergeError, Pipeline, Report};
+
+pub(super) struct Results<'a> {
+    context: &'a Context,
+    pipeline: &'a Pipeline,
+    json: bool,
+    progress: Line,
+    documents: Vec<Value>,
+    exit: Exit,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn new(context: &'a Context, pipeline: &'a Pipeline, json: bool) -> Self {
+        let progress = Line::new();
+        Self { context, pipeline, json, progress, documents: Vec::new(), exit: Exit::Done }
+    }
+
+    /// Plans for a user and shows the plan.
+    pub(super) async fn plan(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
+        if self.stopping() {
+            return Ok(None);
+        }
+        let plan = match self.pipeline.plan(user, &self.progress).await {
+            Ok(plan) => plan,
+            Err(error) => return self.failed(user, error.into()).map(|()| None),
+        };
+        if is_absent(&plan) {
+            let error = self.no_such_user(user).await;
+            return self.failed(user, error).map(|()| None);
+        }
+        self.end_with(groups_exit(&plan.groups_left));
+        let document = json::plan(&plan)?;
+        self.show(document, render::plan(&plan, self.context.out.style))?;
+        Ok(Some(plan))
+    }
+
+    /// Merges for a user and shows what was done.
+    pub(super) async fn merge(&mut self, user: &str) -> anyhow::Result<()> {
+        if self.stopping() {
+            return Ok(());
+        }
+        let report = self.pipeline.merge(user, &self.progress).await;
+        self.report(user, report).await
+    }
+
+    /// Carries out a plan and shows what was done.
+    pub(super) async fn apply(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        if self.stopping() {
+            return Ok(());
+        }
+        let report = self.pipeline.apply(plan, &self.progress).await;
+        self.report(&plan.user, report).await
+    }
+
+    /// A message for people, left out with `--json`.
+    pub(super) fn note(&self, text: &str) {
+        if !self.json {
+            self.progress.aside(|| self.context.out.note(text));
+        }
+    }
+
+    /// Prints what is still to be printed; the exit code is that of the first failure.
+    pub(super) fn finish(self) -> anyhow::Result<Exit> {
+        self.progress.clear();
+        if self.json {
+            self.context.out.json(&json::users(self.documents))?;
+        }
+        Ok(self.exit)
+    }
+
+    async fn report(
+        &mut self,
+        user: &str,
+        report: Result<Report, MergeError>,
+    ) -> anyhow::Result<()> {
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => return self.failed(user, error.into()),
+        };
+        if is_absent(&report.plan) {
+            let error = self.no_such_user(user).await;
+            return self.failed(user, error);
+        }
+        self.end_with(groups_exit(&report.plan.groups_left));
+        self.end_with(groups_exit(&report.not_committed));
+        let document = json::report(&report)?;
+        self.show(document, render::report(&report, self.context.out.style))
+    }
+
+    fn show(&mut self, document: Value, text: String) -> anyhow::Result<()> {
+        if self.json {
+            self.documents.push(document);
+        } else {
+            let gap = if self.documents.is_empty() { "" } else { "\n" };
+            self.documents.push(Value::Null);
+            self.progress.aside(|| self.context.out.data(&format!("{gap}{text}")))?;
+        }
+        Ok(())
+    }
+
+    /// Notes a user's failure. That of the store ends the run: it would hit every user.
+    fn failed(&mut self, user: &str, error: anyhow::Error) -> anyhow::Result<()> {
+        let exit = exit::of(&error);
+        if exit == Exit::Store {
+            self.progress.clear();
+            return Err(error);
+        }
+        self.end_with(exit);
+        if self.json {
+            self.documents.push(json::failure(user, exit.code(), &output::message(&error)));
+        }
+        let error = error.context(format!("user {}", render::user(user)));
+        self.progress.aside(|| self.context.out.error(&error));
+        Ok(())
+    }
+
+    fn stopping(&self) -> bool {
+        self.context.stopping.load(Ordering::Relaxed)
+    }
+
+    fn end_with(&mut self, exit: Exit) {
+        if self.exit == Exit::Done {
+            self.exit = exit;
+        }
+    }
+
+    /// The error for a user without memories, with the users whose names are near.
+    async fn no_such_user(&self, user: &str) -> anyhow::Error {
+        let users = open::all_users(self.pipeline).await.unwrap_or_default();
+        let near = near_names(user, users.into_iter());
+        let hint = match near.as_slice() {
+            [] => "`memfold inspect` lists the indexes and their users".to_owned(),
+            near => {
+                let names: Vec<String> = near.iter().map(|name| render::user(name)).collect();
+                format!("did you mean {}?", names.join(" or "))
+            }
+        };
+        let message =
+            format!("no memories of this user in {}; {hint}", self.context.settings.index);
+        Stop { exit: Exit::NoSuchUser, message }.into()
+    }
+}
+
+/// Nothing of this user was even looked at.
+fn is_absent(plan: &Plan) -> bool {
+    plan.memories == 0 && plan.left_alone.is_empty()
+}
+
+/// [`Exit::SomeNotMerged`] if an error, and not a decision, kept a group from being merged.
+fn groups_exit(groups: &[GroupLeft]) -> Exit {
+    let error = |group: &GroupLeft| {
+        matches!(group.reason, Reason::LlmFailed | Reason::WriteRefused | Reason::NotVisible)
+    };
+    if groups.iter().any(error) { Exit::SomeNotMerged } else { Exit::Done }
+}
+
+/// At most three names that differ in case, spaces, or an edit or two.
+fn near_names(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    let fold = |name: &str| name.trim().to_lowercase();
+    let mut near: Vec<(usize, String)> = known
+        .map(|other| (crate::config::edits(&fold(name), &fold(&other)), other))
+        .filter(|(edits, other)| *edits <= 2 && *edits < other.chars().count())
+        .collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_few_and_near() {
+        let known = ["Alice", " alice ", "alicia", "bob", "a", "用户一"].map(str::to_owned);
+        assert_eq!(near_names("alice", known.clone().into_iter()), [" alice ", "Alice", "alicia"]);
+        assert_eq!(near_names("用户", known.clone().into_iter()), ["用户一"]);
+        assert_eq!(near_names("carol", known.into_iter()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,110 @@
+use redis::aio::ConnectionManager;
+use serde_json::{Value, json};
+
+use super::exit::{Exit, Stop};
+use super::render::{columns, escape, show_author, show_findings, table, user};
+use super::{Context, json, open};
+use crate::store::index::index_facts;
+use crate::store::{State, StoredRecord, originals, show};
+
+/// Show the record of a merge: its sources, the evidence, who wrote the text
+///
+/// The originals' texts are shown while the undo store has them.
+///
+/// With --json: {"version": 1, "state", "result_digest", "merge": {…}, "texts": [text or null, one
+/// for each of merge.sources]}.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The merge (see `memfold history`)
+    merge_id: String,
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let mut conn = open::store(&context.settings).await?;
+    let Some(stored) = show(&mut conn, &args.merge_id).await? else {
+        let message = format!(
+            "there is no record of merge {} (any more); see `memfold history`",
+            escape(&args.merge_id)
+        );
+        return Err(Stop { exit: Exit::Failed, message }.into());
+    };
+    let texts = texts(&mut conn, &stored, context).await;
+    if args.json {
+        context.out.json(&document(&stored, &texts))?;
+    } else {
+        context.out.data(&text(&stored, &texts, context))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The originals' texts as far as they can still be had; the record stands without them.
+async fn texts(
+    conn: &mut ConnectionManager,
+    stored: &StoredRecord,
+    context: &Context,
+) -> Vec<Option<String>> {
+    let merge = &stored.merge;
+    let nothing = vec![None; merge.sources.len()];
+    let Ok(facts) = index_facts(conn, &merge.index).await else { return nothing };
+    let Ok(layout) = open::layout(&context.settings, &facts) else { return nothing };
+    let Ok(records) = originals(conn, stored).await else { return nothing };
+    let text = |(record, key): (Option<_>, &String)| {
+        layout.read(key, &record?).ok().map(|reading| reading.memory.text)
+    };
+    records.into_iter().zip(merge.sources.iter().map(|source| &source.key)).map(text).collect()
+}
+
+fn document(stored: &StoredRecord, texts: &[Option<String>]) -> Value {
+    json!({
+        "version": json::VERSION,
+        "state": stored.state,
+        "result_digest": stored.result_digest,
+        "merge": stored.merge,
+        "texts": texts,
+    })
+}
+
+fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> String {
+    let style = context.out.style;
+    let merge = &stored.merge;
+    let state = match stored.state {
+        State::Merged => style.green("merged"),
+        State::Undone => style.yellow("undone"),
+    };
+    let date = |date: jiff::Timestamp| date.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
+    let mut facts = vec![
+        ("merge", format!("{} ({state})", merge.merge_id)),
+        ("run", merge.run_id.clone()),
+        ("when", date(merge.merged_at)),
+        ("user", user(&merge.partition.user)),
+        ("type", escape(&merge.partition.memory_type)),
+        ("scope", escape(&merge.partition.scope.join(", "))),
+        ("index", format!("{} ({})", escape(&merge.index), escape(&merge.layout))),
+        ("result", escape(&merge.result_key)),
+        ("text", show_author(&merge.author, merge.vector_origin)),
+        ("distance", format!("≤ {} ({})", merge.threshold, escape(&merge.distance))),
+        ("parents", merge.parents.join(", ")),
+        ("undo until", merge.undo_until.map_or_else(|| "not at all".to_owned(), date)),
+    ];
+    facts.retain(|(_, value)| !value.is_empty());
+    let width = facts.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
+    let mut text: String = facts
+        .iter()
+        .map(|(name, value)| format!("{}  {value}\n", style.bold(&format!("{name:width$}"))))
+        .collect();
+    for line in show_findings(&merge.findings, style) {
+        text += &format!("{line}\n");
+    }
+    let rows = merge.sources.iter().zip(texts).map(|(source, text)| {
+        let created = source.created_at.map_or_else(|| "no date".to_owned(), date);
+        let said = match text {
+            Some(text) => style.fit(text, style.width / 2),
+            None => "(not in the undo store)".to_owned(),
+        };
+        vec![escape(&source.key), created, format!("{:.3}", source.distance), said]
+    });
+    text + "\n" + &table(&["source", "created", "distance", "text"], rows.collect(), style)
+}

@@ -1,0 +1,156 @@
+use serde_json::{Value, json};
+use ulid::Ulid;
+
+use super::exit::{self, Exit, Stop};
+use super::render::{count, escape};
+use super::{Context, json, open, output};
+use crate::store::{Functions, UndoError, UndoOptions, Undone, merges_of_run, undo};
+
+const HELP: &str = "\
+A merge is undone as a whole or not at all: all its originals come back byte for byte, with their
+vectors, metadata and expiry, or the reason why not is told and nothing is changed. With --run the
+merges of the run are undone one by one, newest first.
+
+An undone group is not merged again until one of its memories changes.
+
+With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_beside}], \"error\": …}.";
+
+/// Bring the originals of a merge back, byte for byte
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = HELP)]
+#[group(id = "what", required = true, multiple = false, args = ["merge_id", "run"])]
+pub(super) struct Args {
+    /// The merge (see `memfold history`)
+    merge_id: Option<String>,
+    /// Undo all merges of a run instead
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Undo although the result was edited since; the edited memory is kept on a new key
+    #[arg(long)]
+    force: bool,
+    /// If the result was merged again, undo that later merge first
+    #[arg(long)]
+    cascade: bool,
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let mut conn = open::store(&context.settings).await?;
+    let merges = match (&args.merge_id, &args.run) {
+        (_, Some(run)) => merges_of_run(&mut conn, run).await?,
+        (id, None) => id.iter().cloned().collect(),
+    };
+    if merges.is_empty() {
+        let message = "there is no merge of this run left to undo; see `memfold history`";
+        return Err(Stop { exit: Exit::UndoRefused, message: message.to_owned() }.into());
+    }
+    let functions = Functions::load(&mut conn).await?;
+    let new_id = || Ulid::generate().to_string();
+    let options = UndoOptions {
+        force: args.force,
+        cascade: args.cascade,
+        new_id: &new_id,
+        ledger: open::ledger_retention(&context.settings),
+    };
+    let mut undone = Vec::new();
+    let mut error = None;
+    for merge in merges {
+        match undo(&mut conn, &functions, &merge, &options).await {
+            Ok(more) => undone.extend(more),
+            // A cascade of the run's own merges came by already.
+            Err(UndoError::Already(_)) if args.run.is_some() => {}
+            Err(refused) => {
+                error = Some(unfold(refused, &mut undone));
+                break;
+            }
+        }
+    }
+    finish(args, context, &undone, error.map(anyhow::Error::from))
+}
+
+/// Why a cascade stopped, with what it had undone before added to `undone`.
+fn unfold(error: UndoError, undone: &mut Vec<Undone>) -> UndoError {
+    match error {
+        UndoError::Partly { undone: before, error } => {
+            undone.extend(before);
+            *error
+        }
+        other => other,
+    }
+}
+
+fn finish(
+    args: &Args,
+    context: &Context,
+    undone: &[Undone],
+    error: Option<anyhow::Error>,
+) -> anyhow::Result<Exit> {
+    if args.json {
+        context.out.json(&document(undone, error.as_ref()))?;
+    } else {
+        context.out.data(&undone.iter().map(text).collect::<String>())?;
+    }
+    error.map_or(Ok(Exit::Done), Err)
+}
+
+fn document(undone: &[Undone], error: Option<&anyhow::Error>) -> Value {
+    let error = error.map(
+        |error| json!({ "exit_code": exit::of(error).code(), "message": output::message(error) }),
+    );
+    json!({ "version": json::VERSION, "undone": undone, "error": error })
+}
+
+fn text(undone: &Undone) -> String {
+    let restored = count(undone.restored.len(), "memory is back", "memories are back");
+    let mut text = format!("undone {}: {restored}\n", escape(&undone.merge_id));
+    for key in &undone.restored {
+        text += &format!("  {}\n", escape(key));
+    }
+    for key in &undone.expired {
+        text += &format!("  {} stays gone: it has expired by itself\n", escape(key));
+    }
+    if let Some(key) = &undone.kept_beside {
+        text += &format!("  {} holds the edited result\n", escape(key));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreError;
+
+    fn one(id: &str) -> Undone {
+        Undone {
+            merge_id: id.into(),
+            restored: vec!["memory:1".into(), "memory:\u{1b}2".into()],
+            expired: vec!["memory:3".into()],
+            kept_beside: Some("memory:4".into()),
+        }
+    }
+
+    #[test]
+    fn an_undo_tells_what_came_back() {
+        insta::assert_snapshot!(text(&one("01A")));
+    }
+
+    #[test]
+    fn what_a_cascade_undid_is_not_lost_with_its_error() {
+        let refused = UndoError::Edited { merge_id: "01B".into(), key: "memory:1".into() };
+        let mut undone = vec![one("01D")];
+        let partly = UndoError::Partly { undone: vec![one("01C")], error: Box::new(refused) };
+        let error = anyhow::Error::from(unfold(partly, &mut undone));
+        assert_eq!(exit::of(&error), Exit::UndoRefused);
+        let document = document(&undone, Some(&error));
+        assert_eq!(document["undone"][1]["merge_id"], "01C");
+        assert_eq!(document["error"]["exit_code"], 7);
+    }
+
+    #[test]
+    fn a_store_error_is_no_refusal() {
+        let error = anyhow::Error::from(UndoError::Store(StoreError::NoSearch));
+        assert_eq!(exit::of(&error), Exit::Store);
+    }
+}

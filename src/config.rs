@@ -1,0 +1,420 @@
+//! The settings: one table, one precedence.
+//!
+//! A setting is declared once, in [`settings!`](self) below: its help, name, type and default. Flag
+//! (`--redis-url`), environment (`MEMFOLD_REDIS_URL`) and file key (`redis_url`) follow from the
+//! name. The first that is set wins: flag, environment, file, default.
+
+mod file;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+
+use crate::memory::Threshold;
+use crate::merge::{Distance, TtlRule, WriteVector};
+pub(crate) use file::edits;
+use value::Value;
+pub use value::{
+    Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer, show_duration,
+};
+
+/// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
+pub const DEFAULT_THRESHOLD: f64 = 0.1;
+
+/// A setting as declared: everything but its value.
+#[derive(Debug)]
+pub struct Setting {
+    /// The name in [`Settings`], such as `redis_url` or `fields_text`.
+    pub name: &'static str,
+    /// The heading under which the help lists it.
+    pub group: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What the value is called in the help, such as `URL`.
+    pub value_name: &'static str,
+    /// The default's text form; empty = not set.
+    pub default: &'static str,
+    /// The only texts allowed; empty = free.
+    pub choices: &'static [&'static str],
+}
+
+impl Setting {
+    /// The flag without its dashes: `redis-url`.
+    pub fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// The environment variable: `MEMFOLD_REDIS_URL`.
+    pub fn env(&self) -> String {
+        format!("MEMFOLD_{}", self.name.to_uppercase())
+    }
+
+    /// The key in the file: `redis_url`, `fields.text`.
+    pub fn key(&self) -> String {
+        match self.name.strip_prefix("fields_") {
+            Some(field) => format!("fields.{field}"),
+            None => self.name.to_owned(),
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A command-line flag.
+    Flag,
+    /// An environment variable.
+    Environment,
+    /// The configuration file at this path.
+    File(PathBuf),
+    /// The built-in default.
+    Default,
+}
+
+impl Origin {
+    /// The stable name: `flag`, `environment`, `file` or `default`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File(_) => "file",
+            Self::Default => "default",
+        }
+    }
+}
+
+/// What is wrong with the configuration, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A value cannot be read.
+    #[error("{place}: `{value}` is not usable: {expected}")]
+    Invalid {
+        /// The flag, variable, or file and key.
+        place: String,
+        /// The value, masked where the setting is secret.
+        value: String,
+        /// What is expected.
+        expected: String,
+    },
+    /// The file has a key that is no setting.
+    #[error("{file}: there is no setting `{key}`; did you mean `{closest}`?")]
+    UnknownKey {
+        /// The file.
+        file: String,
+        /// The key as written.
+        key: String,
+        /// The setting with the most similar name.
+        closest: String,
+    },
+    /// The file cannot be read.
+    #[error("{file}: {detail}")]
+    File {
+        /// The file.
+        file: String,
+        /// Why not, with line and column where known.
+        detail: String,
+    },
+    /// Settings that do not go together.
+    #[error("{0}")]
+    Conflict(String),
+}
+
+macro_rules! settings {
+    ($( $group:literal { $( #[doc = $help:literal] $name:ident ($value:literal): $type:ty = $default:literal; )* } )*) => {
+        /// Every setting's value.
+        #[derive(Debug)]
+        pub struct Settings {
+            $($( #[doc = $help] pub $name: $type, )*)*
+            origins: BTreeMap<&'static str, Origin>,
+        }
+
+        /// Every setting, in the order of the help.
+        pub const SETTINGS: &[Setting] = &[
+            $($( Setting {
+                name: stringify!($name),
+                group: $group,
+                help: $help.trim_ascii_start(),
+                value_name: $value,
+                default: $default,
+                choices: <$type as Value>::CHOICES,
+            }, )*)*
+        ];
+
+        impl Settings {
+            fn read(texts: &Texts) -> Result<Self, ConfigError> {
+                let mut origins = BTreeMap::new();
+                Ok(Self {
+                    $($( $name: texts.parse::<$type>(stringify!($name), &mut origins)?, )*)*
+                    origins,
+                })
+            }
+
+            /// The text form of a setting's value, secrets masked; `None` = not set.
+            pub fn show(&self, setting: &Setting) -> Option<String> {
+                match setting.name {
+                    $($( stringify!($name) => self.$name.show(), )*)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    "Store" {
+        /// Address of the Redis server; credentials are better kept in the environment or file
+        redis_url ("URL"): SecretUrl = "redis://127.0.0.1:6379";
+        /// How long to wait for one answer of the server
+        redis_timeout ("TIME"): Duration = "30s";
+        /// Name of the search index that holds the memories
+        index ("NAME"): String = "agent_memories";
+        /// How the memories are laid out in it (see `memfold inspect`)
+        layout ("LAYOUT"): LayoutName = "redisvl";
+    }
+    "Fields of a memory" {
+        /// Field that holds the text
+        fields_text ("FIELD"): String = "content";
+        /// Field that holds the vector
+        fields_vector ("FIELD"): String = "embedding";
+        /// Field that holds the user id
+        fields_user ("FIELD"): String = "user_id";
+        /// Field that holds the type, such as episodic or semantic
+        fields_memory_type ("FIELD"): String = "memory_type";
+        /// Field that holds the memory's own id
+        fields_id ("FIELD"): String = "memory_id";
+        /// Field that holds the date of creation
+        fields_created_at ("FIELD"): String = "created_at";
+        /// Field that holds the metadata, and after a merge its provenance
+        fields_metadata ("FIELD"): String = "metadata";
+        /// Further fields, comma-separated, whose values must be equal for memories to be merged, such as namespace
+        fields_scope ("FIELDS"): Vec<String> = "";
+        /// Time zone of dates that name none
+        timezone ("ZONE"): TimeZone = "UTC";
+    }
+    "Grouping" {
+        /// Cosine distance up to which memories are looked at together; unset = the model's calibrated value, else 0.1
+        threshold ("DISTANCE"): Option<CosineDistance> = "";
+        /// Distances from the stored vectors, from fresh ONNX embeddings, or from the stored ones where the model is proven to match
+        distance ("SOURCE"): Distance = "auto";
+        /// Most memories in one group
+        max_members ("COUNT"): usize = "100";
+        /// Most characters of text in one group; larger groups are left alone, texts are never cut
+        max_group_chars ("COUNT"): usize = "24000";
+        /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
+        ttl ("RULE"): TtlRule = "keep-apart";
+    }
+    "Embedding model" {
+        /// Name of a model manifest, or the path of one
+        model ("MODEL"): String = "all-MiniLM-L6-v2-int8";
+        /// Folder that holds the model's files
+        model_dir ("DIR"): Option<PathBuf> = "";
+        /// Path of the ONNX Runtime library (libonnxruntime.so)
+        onnxruntime ("FILE"): Option<PathBuf> = "";
+        /// Threads that the model may use
+        embed_threads ("COUNT"): usize = "1";
+        /// Vector of a new text: embedded by the model, which must match the index, or the mean of the sources' vectors
+        write_vector ("SOURCE"): WriteVector = "auto";
+    }
+    "Summarizer" {
+        /// Who writes merged texts; auto = the LLM if --llm-url is set, else extractive
+        summarizer ("NAME"): Summarizer = "auto";
+        /// Base URL of an OpenAI-compatible server, such as http://localhost:11434/v1
+        llm_url ("URL"): Option<SecretUrl> = "";
+        /// Its API key; better kept in the environment or file
+        llm_key ("KEY"): Option<SecretString> = "";
+        /// Name of the model on that server
+        llm_model ("NAME"): Option<String> = "";
+        /// How long one answer of the LLM may take
+        llm_timeout ("TIME"): Duration = "120s";
+        /// Most LLM calls in one run; unset = no limit
+        llm_max_calls ("COUNT"): Option<u64> = "";
+        /// LLM calls under way at once
+        llm_concurrency ("COUNT"): usize = "4";
+        /// File with a prompt template to use instead of the built-in one
+        prompt ("FILE"): Option<PathBuf> = "";
+    }
+    "Safety" {
+        /// Most memories of a user that one run may retire by the LLM's word; unset = the larger of 20 and 30 % of the user's memories
+        max_retire ("COUNT"): Option<usize> = "";
+        /// How long the originals of a merge can be brought back; 0 = not at all
+        undo_window ("TIME"): Duration = "7d";
+        /// Days that the record of a merge is kept
+        ledger_days ("DAYS"): u32 = "90";
+        /// How long a user's memories stay reserved for a run that has died
+        lease_ttl ("TIME"): Duration = "60s";
+    }
+    "Output" {
+        /// What to log on stderr: error, warn, info, debug, trace or a tracing filter; unset = warn on a terminal, else info
+        log ("LEVEL"): Option<String> = "";
+        /// Form of the log lines
+        log_format ("FORMAT"): LogFormat = "text";
+        /// When to colour the output
+        color ("WHEN"): Color = "auto";
+    }
+}
+
+/// Where the texts of the settings come from; plain data, so that tests can make it up.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Values of flags by setting name.
+    pub flags: BTreeMap<String, String>,
+    /// The environment.
+    pub env: BTreeMap<String, String>,
+    /// The configuration file to read, if any.
+    pub file: Option<PathBuf>,
+}
+
+impl Sources {
+    /// The sources of this process: `flags`, its environment, and the file named by `--config`,
+    /// by `MEMFOLD_CONFIG`, or found at `./memfold.toml` or
+    /// `$XDG_CONFIG_HOME/memfold/memfold.toml`.
+    pub fn of_process(flags: BTreeMap<String, String>, config: Option<&Path>) -> Self {
+        let env: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let file = config.map(Path::to_owned).or_else(|| file::find(&env));
+        Self { flags, env, file }
+    }
+}
+
+impl Settings {
+    /// Reads all settings from `sources`, each from the first place that has it.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: a file that cannot be read, a key that is no setting, a value that cannot
+    /// be used, or settings that do not go together.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let file = match &sources.file {
+            Some(path) => file::read(path)?,
+            None => BTreeMap::new(),
+        };
+        let settings = Self::read(&Texts { sources, file })?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Where a setting's value comes from.
+    pub fn origin(&self, name: &str) -> &Origin {
+        self.origins.get(name).unwrap_or(&Origin::Default)
+    }
+
+    /// The threshold in force: the setting, else the model manifest's, else 0.1.
+    pub fn threshold(&self, manifest: Option<f64>) -> Threshold {
+        match (self.threshold, manifest) {
+            (Some(CosineDistance(value)), _) => {
+                Threshold { value, origin: self.origin("threshold").name().to_owned() }
+            }
+            (None, Some(value)) => Threshold { value, origin: "model manifest".to_owned() },
+            (None, None) => Threshold { value: DEFAULT_THRESHOLD, origin: "default".to_owned() },
+        }
+    }
+
+    /// True if an LLM is to write the texts that no source says by itself.
+    pub fn uses_llm(&self) -> bool {
+        match self.summarizer {
+            Summarizer::Auto => self.llm_url.is_some(),
+            Summarizer::Extractive => false,
+            Summarizer::Llm => true,
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let conflict = |text: &str| Err(ConfigError::Conflict(text.to_owned()));
+        if self.summarizer == Summarizer::Llm && self.llm_url.is_none() {
+            return conflict("summarizer = llm needs a server: set --llm-url");
+        }
+        if self.uses_llm() && self.llm_model.is_none() {
+            return conflict("--llm-url is set, but no model: set --llm-model");
+        }
+        if self.max_members < 2 {
+            return conflict("max_members must be at least 2: a merge needs two memories");
+        }
+        if self.embed_threads == 0 {
+            return conflict("embed_threads must be at least 1");
+        }
+        Ok(())
+    }
+}
+
+/// The text of each setting, found by precedence.
+struct Texts<'a> {
+    sources: &'a Sources,
+    file: BTreeMap<&'static str, String>,
+}
+
+impl Texts<'_> {
+    fn parse<T: Value>(
+        &self,
+        name: &'static str,
+        origins: &mut BTreeMap<&'static str, Origin>,
+    ) -> Result<T, ConfigError> {
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+            return Err(ConfigError::Conflict(format!("there is no setting `{name}`")));
+        };
+        let (text, origin) = self.find(setting);
+        let value = T::parse(&text).map_err(|expected| ConfigError::Invalid {
+            place: place(setting, &origin),
+            value: if secret(name) { "***".to_owned() } else { text.clone() },
+            expected,
+        })?;
+        origins.insert(name, origin);
+        Ok(value)
+    }
+
+    /// An empty environment variable counts as not set: that is what `VAR=${OTHER:-}` leaves.
+    fn find(&self, setting: &Setting) -> (String, Origin) {
+        if let Some(text) = self.sources.flags.get(setting.name) {
+            return (text.clone(), Origin::Flag);
+        }
+        if let Some(text) = self.sources.env.get(&setting.env()).filter(|text| !text.is_empty()) {
+            return (text.clone(), Origin::Environment);
+        }
+        match (self.file.get(setting.name), &self.sources.file) {
+            (Some(text), Some(path)) => (text.clone(), Origin::File(path.clone())),
+            _ => (setting.default.to_owned(), Origin::Default),
+        }
+    }
+}
+
+fn secret(name: &str) -> bool {
+    name.ends_with("_key") || name.ends_with("_url")
+}
+
+fn place(setting: &Setting, origin: &Origin) -> String {
+    match origin {
+        Origin::Flag => format!("--{}", setting.flag()),
+        Origin::Environment => setting.env(),
+        Origin::File(path) => format!("{}, {}", path.display(), setting.key()),
+        Origin::Default => format!("the default of {}", setting.key()),
+    }
+}
+
+/// Variables that begin like a setting's but are none, each with the setting it resembles.
+pub fn misspelt_variables(env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let known: Vec<String> = SETTINGS.iter().map(Setting::env).collect();
+    env.keys()
+        .filter(|name| name.starts_with("MEMFOLD_") && !known.contains(name))
+        .filter_map(|name| {
+            let (closest, distance) = file::closest(name, &known)?;
+            (distance <= 2).then(|| (name.clone(), closest))
+        })
+        .collect()
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file {}", path.display()),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

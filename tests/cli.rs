@@ -1,0 +1,230 @@
+//! The command line as a user meets it, without a server.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+/// memfold in an empty folder with an empty environment.
+struct Cli {
+    dir: tempfile::TempDir,
+    env: Vec<(&'static str, String)>,
+}
+
+impl Cli {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), env: Vec::new() }
+    }
+
+    fn env(mut self, name: &'static str, value: &str) -> Self {
+        self.env.push((name, value.to_owned()));
+        self
+    }
+
+    fn file(self, name: &str, text: &str) -> Self {
+        let path = self.dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_memfold"));
+        command.env_clear().current_dir(self.dir.path()).envs(self.env.iter().cloned());
+        command.env("HOME", self.dir.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Assert {
+        Assert::new(self.command().args(args).output().unwrap())
+    }
+
+    fn stdout(&self, args: &[&str]) -> String {
+        let assert = self.run(args).success();
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    }
+}
+
+/// An address where nothing listens.
+fn nowhere() -> String {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("redis://127.0.0.1:{}", socket.local_addr().unwrap().port())
+}
+
+#[test]
+fn help_teaches() {
+    insta::assert_snapshot!(Cli::new().stdout(&["-h"]));
+    let long = Cli::new().stdout(&["merge", "--help"]);
+    for part in ["--max-retire", "[default: 7d]", "What is safe", "Examples:", "keep-apart"] {
+        assert!(long.contains(part), "{part} in {long}");
+    }
+}
+
+#[test]
+fn every_command_has_help() {
+    let commands = ["merge", "apply", "undo", "history", "show", "doctor", "inspect", "config"];
+    for command in commands.iter().chain(&["completions", "man"]) {
+        let help = Cli::new().stdout(&[command, "--help"]);
+        assert!(help.contains(&format!("Usage: memfold {command}")), "{help}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    let plan = ["merge", "--user", "a", "--plan-out", "p.json"];
+    for args in [
+        &["merge"][..],
+        &["merge", "--usr", "alice"],
+        &["nonsense"],
+        &["merge", "--user", "a", "--threshold", "3"],
+        &["merge", "--user", "a", "--distance", "far"],
+        &["undo"],
+        &["undo", "01A", "--run", "01B"],
+        &["apply", "missing.json"],
+        &["history", "--limit", "many"],
+        &["merge", "--user", "a", "--config", "missing.toml"],
+        &["config", "show", "--log", "memfold=loud"],
+        &plan,
+        &[],
+    ] {
+        Cli::new().run(args).code(2).stdout("").stderr(predicate::str::is_empty().not());
+    }
+}
+
+#[test]
+fn no_server_ends_with_3_and_says_what_to_do() {
+    for command in [&["merge", "--user", "a"][..], &["history"], &["undo", "01A"], &["inspect"]] {
+        let url = nowhere();
+        Cli::new()
+            .run(&[command, &["--redis-url", &url]].concat())
+            .code(3)
+            .stdout("")
+            .stderr(contains("no Redis server answers").and(contains("--redis-url")));
+    }
+}
+
+#[test]
+fn a_setting_has_one_precedence() {
+    let cli = Cli::new()
+        .file("memfold.toml", "index = 'in-file'\nlayout = 'redisvl'\n[fields]\ntext = 'memory'\n")
+        .file("other.toml", "index = 'in-other'\n")
+        .env("MEMFOLD_INDEX", "in-env");
+    let show = |args: &[&str]| -> serde_json::Value {
+        let text = cli.stdout(&[&["config", "show", "--json"], args].concat());
+        serde_json::from_str(&text).unwrap()
+    };
+    let settings = &show(&["--index", "in-flag"])["settings"];
+    assert_eq!(settings["index"], serde_json::json!({ "value": "in-flag", "origin": "flag" }));
+    let settings = &show(&[])["settings"];
+    assert_eq!(settings["index"]["value"], "in-env");
+    assert_eq!(settings["fields.text"]["value"], "memory");
+    assert_eq!(settings["fields.text"]["file"], "memfold.toml");
+    assert_eq!(settings["ttl"]["origin"], "default");
+    assert_eq!(settings["llm_url"]["value"], serde_json::Value::Null);
+    let settings = &show(&["--config", "other.toml"])["settings"];
+    assert_eq!(settings["fields.text"]["value"], "content");
+}
+
+#[test]
+fn the_file_is_found_in_its_places() {
+    let index = |cli: &Cli| {
+        let text = cli.stdout(&["config", "show", "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+        shown["settings"]["index"]["value"].as_str().unwrap().to_owned()
+    };
+    let cli = Cli::new().file(".config/memfold/memfold.toml", "index = 'at-home'");
+    assert_eq!(index(&cli), "at-home");
+    let cli = cli.file("xdg/memfold/memfold.toml", "index = 'in-xdg'");
+    let xdg = cli.dir.path().join("xdg").display().to_string();
+    let cli = cli.env("XDG_CONFIG_HOME", &xdg);
+    assert_eq!(index(&cli), "in-xdg");
+    let cli = cli.file("memfold.toml", "index = 'here'");
+    assert_eq!(index(&cli), "here");
+    let cli = cli.file("named.toml", "index = 'named'").env("MEMFOLD_CONFIG", "named.toml");
+    assert_eq!(index(&cli), "named");
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_closest() {
+    Cli::new()
+        .file("memfold.toml", "tresholt = 0.2")
+        .run(&["config", "show"])
+        .code(2)
+        .stderr(contains("`tresholt`").and(contains("`threshold`")).and(contains("memfold.toml")));
+    Cli::new()
+        .env("MEMFOLD_TRESHOLD", "0.2")
+        .run(&["config", "show"])
+        .success()
+        .stderr(contains("MEMFOLD_TRESHOLD").and(contains("MEMFOLD_THRESHOLD")));
+}
+
+#[test]
+fn secrets_are_masked() {
+    let cli = Cli::new()
+        .file("memfold.toml", "llm_url = 'https://u:hunter2@h/v1'\nllm_model = 'm'")
+        .env("MEMFOLD_LLM_KEY", "hunter2");
+    for form in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let shown = cli.stdout(&[form, &["--redis-url", "redis://ann:hunter2@h:1"]].concat());
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(shown.contains("redis://ann:***@h:1"), "{shown}");
+    }
+    cli.run(&["history", "--redis-url", "redis://ann:hunter2@127.0.0.1:1", "--log", "trace"])
+        .code(3)
+        .stderr(contains("hunter2").not());
+}
+
+#[test]
+fn completions_and_man_pages_are_made() {
+    let cli = Cli::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = cli.stdout(&["completions", shell]);
+        for word in ["memfold", "merge", "redis-url", "keep-apart"] {
+            assert!(script.contains(word), "{word} in the script for {shell}");
+        }
+    }
+    assert!(cli.stdout(&["man"]).contains(".TH memfold 1"));
+    cli.run(&["man", "--out", "pages/man1"]).success().stdout("");
+    for page in ["memfold.1", "memfold-merge.1", "memfold-undo.1", "memfold-config-show.1"] {
+        let text = fs::read_to_string(cli.dir.path().join("pages/man1").join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}: {text}");
+    }
+    let page = fs::read_to_string(cli.dir.path().join("pages/man1/memfold.1")).unwrap();
+    assert!(page.contains("130") && page.contains("interrupted"), "{page}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let cli = Cli::new();
+    let mut child = cli
+        .command()
+        .args(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn colours_are_off_in_a_pipe_and_can_be_forced() {
+    let cli = Cli::new();
+    assert!(!cli.stdout(&["config", "show"]).contains('\x1b'));
+    assert!(cli.stdout(&["config", "show", "--color", "always"]).contains('\x1b'));
+}
+
+#[test]
+fn plans_of_other_versions_are_refused() {
+    let cli = Cli::new().file("plan.json", "{\"version\": 2, \"users\": []}");
+    cli.run(&["apply", "plan.json"])
+        .code(2)
+        .stderr(contains("format 2").and(contains("plan again")));
+    let cli = Cli::new().file("plan.json", "{\"version\": 1, \"users\": []}");
+    cli.run(&["apply", "plan.json"]).success().stdout("").stderr(contains("nothing to do"));
+}
