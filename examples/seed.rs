@@ -15,7 +15,10 @@ fn main() -> Result<()> {
     let file = std::env::args().nth(1).context("usage: seed FILE.jsonl")?;
     let memories = read(Path::new(&file))?;
     let model = model()?;
-    let texts: Vec<&str> = memories.iter().filter_map(|m| m["content"].as_str()).collect();
+    let texts: Vec<&str> = memories
+        .iter()
+        .filter_map(|m| m["content"].as_str())
+        .collect();
     let vectors = model.embed(&texts)?;
 
     let client = redis::Client::open(std::env::var("MEMFOLD_REDIS_URL")?)?;

@@ -24,9 +24,7 @@ impl fmt::Display for Digest {
 /// What may be merged with each other: memories of one user, one scope and one type.
 ///
 /// All parts are compared byte for byte.
-#[derive(
-    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Partition {
     /// The owner of the memories, exactly as stored.
     pub user: String,

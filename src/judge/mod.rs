@@ -9,6 +9,7 @@
 //! | [`numbers`] | counts, measures, money, percentages, spelled or not | the same |
 //! | [`dates`] | dates, weekdays, times, parts of the day | the same |
 //! | [`relative`] | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
+//! | [`roles`] | the order of words | two parts of one sentence changed places |
 //! | [`negation`] | denials and endings | their number differs, or they deny each other's words |
 //!
 //! "Each has one that the other lacks" is judged over the guards together: a pair passes if one of
@@ -25,6 +26,7 @@ mod numbers;
 mod numerals;
 pub(crate) mod partition;
 mod relative;
+mod roles;
 pub(crate) mod sentences;
 mod times;
 mod units;
@@ -106,6 +108,9 @@ impl Reading {
         let denials = negation::diff(&a.negations, &b.negations, &self.lower, &other.lower);
         let mut objection = !denials.is_empty();
         findings.add("negation", denials);
+        let roles = roles::diff(&self.lower, &other.lower);
+        objection |= !roles.is_empty();
+        findings.add("roles", roles);
         objection |= findings.left_more && findings.right_more;
         if relative::other_day(&a.relative, &b.relative, said) {
             findings.note("relative-time", &a.relative, &b.relative);

@@ -13,8 +13,8 @@ use super::timestamp::Stamp;
 use super::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
-use crate::store::record_digest;
 use crate::store::index::{IndexFacts, Storage};
+use crate::store::record_digest;
 use crate::store::vector::{self, Dtype, VectorError};
 
 /// The names of the fields, as the index calls them or, where it has none, at the root of the

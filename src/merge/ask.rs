@@ -61,11 +61,16 @@ impl Pipeline {
             }
             Err(kept) => kept,
         };
-        let lossless = candidate.parts.iter().filter(|part| !part.absorbed.is_empty());
+        let lossless = candidate
+            .parts
+            .iter()
+            .filter(|part| !part.absorbed.is_empty());
         let keeps = candidate.parts.iter().map(|part| part.keep);
         let findings = candidate.findings.clone();
         Ok(Asked {
-            merges: lossless.map(|part| draft.lossless(self.clock.id(), part)).collect(),
+            merges: lossless
+                .map(|part| draft.lossless(self.clock.id(), part))
+                .collect(),
             left: vec![draft.left(keeps, kept.reason, kept.detail, findings)],
             accepted: false,
             calls: kept.calls,
@@ -98,7 +103,13 @@ impl Pipeline {
         draft: &Draft,
         candidate: &Candidate,
     ) -> Result<Result<Accepted, Kept>, MergeError> {
-        let kept = |reason, detail: String, calls| Ok(Err(Kept { reason, detail, calls }));
+        let kept = |reason, detail: String, calls| {
+            Ok(Err(Kept {
+                reason,
+                detail,
+                calls,
+            }))
+        };
         let Some(llm) = self.llm.as_ref() else {
             return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
         };
@@ -108,17 +119,36 @@ impl Pipeline {
         let mut tokens = 0;
         for calls in 1..=2 {
             if self.stopped() {
-                return kept(Reason::LlmFailed, "interrupted before it was decided".into(), calls);
+                return kept(
+                    Reason::LlmFailed,
+                    "interrupted before it was decided".into(),
+                    calls,
+                );
             }
             if let Some(outage) = draft.outage.get() {
-                return kept(Reason::LlmFailed, format!("not asked after: {outage}"), calls - 1);
+                return kept(
+                    Reason::LlmFailed,
+                    format!("not asked after: {outage}"),
+                    calls - 1,
+                );
             }
-            let request = Request { memory_type, sources: &sources, fault: fault.as_deref() };
+            let request = Request {
+                memory_type,
+                sources: &sources,
+                fault: fault.as_deref(),
+            };
             match llm.summarize(&request).await {
-                Ok(Reply { answer: Answer::Declined { why }, .. }) => {
+                Ok(Reply {
+                    answer: Answer::Declined { why },
+                    ..
+                }) => {
                     return kept(Reason::LlmDeclined, why, calls);
                 }
-                Ok(Reply { answer: Answer::Merged { text, .. }, model, usage }) => {
+                Ok(Reply {
+                    answer: Answer::Merged { text, .. },
+                    model,
+                    usage,
+                }) => {
                     tokens += usage.prompt_tokens + usage.completion_tokens;
                     match self.verified(draft, candidate, &sources, &text).await? {
                         Ok((vector_origin, vector)) => {
@@ -143,7 +173,9 @@ impl Pipeline {
                     let _ = draft.outage.set(text.clone());
                     return kept(Reason::LlmFailed, text, calls);
                 }
-                Err(error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false })) => {
+                Err(
+                    error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false }),
+                ) => {
                     reason = Reason::LlmFailed;
                     fault = Some(error.to_string());
                 }
@@ -161,7 +193,7 @@ impl Pipeline {
         sources: &[SourceText],
         text: &str,
     ) -> Result<Result<(VectorOrigin, Vec<f32>), String>, MergeError> {
-        if let Err(faults) = verify(sources, text) {
+        if let Err(faults) = verify(sources, &candidate.partition.memory_type, text) {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             return Ok(Err(faults.join("; ")));
         }
@@ -172,10 +204,14 @@ impl Pipeline {
         };
         if let Some(vector) = &embedded {
             let vectors = draft.vectors();
-            let far = keeps.iter().map(|&row| distance(vector, &vectors.row(row).to_vec()));
+            let far = keeps
+                .iter()
+                .map(|&row| distance(vector, &vectors.row(row).to_vec()));
             let far = far.fold(0.0, f64::max);
             if far > FARTHEST {
-                return Ok(Err(format!("the text speaks of something else (distance {far:.2})")));
+                return Ok(Err(format!(
+                    "the text speaks of something else (distance {far:.2})"
+                )));
             }
         }
         if sources.iter().any(|s| s.text == text) {
@@ -225,7 +261,11 @@ async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, Me
 
 /// Cosine distance of two unit vectors.
 fn distance(a: &[f32], b: &[f32]) -> f64 {
-    1.0 - a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>()
+    1.0 - a
+        .iter()
+        .zip(b)
+        .map(|(x, y)| f64::from(*x) * f64::from(*y))
+        .sum::<f64>()
 }
 
 /// The normalised mean of the stored vectors, if it is not zero.
@@ -233,10 +273,15 @@ fn centroid(draft: &Draft, rows: &[usize]) -> Option<Vec<f32>> {
     let vectors = &draft.snapshot.vectors;
     let mut sum = vec![0.0f64; vectors.ncols()];
     for &row in rows {
-        sum.iter_mut().zip(vectors.row(row)).for_each(|(s, v)| *s += f64::from(*v));
+        sum.iter_mut()
+            .zip(vectors.row(row))
+            .for_each(|(s, v)| *s += f64::from(*v));
     }
     let norm = sum.iter().map(|s| s * s).sum::<f64>().sqrt();
-    #[expect(clippy::cast_possible_truncation, reason = "an index holds f32 at most")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an index holds f32 at most"
+    )]
     let unit = || sum.iter().map(|s| (s / norm) as f32).collect();
     (norm > 1e-6).then(unit)
 }

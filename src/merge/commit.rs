@@ -64,11 +64,12 @@ impl Pipeline {
     }
 
     /// The full sources, if they still are what was judged.
-    async fn load(
-        &self,
-        merge: &PlannedMerge,
-    ) -> Result<Result<Vec<Source>, Refused>, MergeError> {
-        let pinned: Vec<_> = merge.sources.iter().map(|s| (s.key.as_str(), &s.digest)).collect();
+    async fn load(&self, merge: &PlannedMerge) -> Result<Result<Vec<Source>, Refused>, MergeError> {
+        let pinned: Vec<_> = merge
+            .sources
+            .iter()
+            .map(|s| (s.key.as_str(), &s.digest))
+            .collect();
         let sources = match {
             let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
             records::load(conn, storage, self.layout.as_ref(), &pinned).await
@@ -82,7 +83,9 @@ impl Pipeline {
         for source in &sources {
             if source.memory.partition != merge.partition {
                 let key = &source.memory.key;
-                return Err(MergeError::WrongPlan(format!("{key} is of another user or scope")));
+                return Err(MergeError::WrongPlan(format!(
+                    "{key} is of another user or scope"
+                )));
             }
         }
         let rows: Vec<usize> = (0..sources.len()).collect();
@@ -107,8 +110,10 @@ impl Pipeline {
             vector: result_vector(merge, sources)?,
             merged_at: self.clock.now(),
         };
-        let record =
-            self.layout.merge(sources, survivor, &merged).map_err(|error| error.to_string())?;
+        let record = self
+            .layout
+            .merge(sources, survivor, &merged)
+            .map_err(|error| error.to_string())?;
         let read = self
             .layout
             .read(&merge.result_key, &record)
@@ -140,11 +145,19 @@ impl Pipeline {
                     digest: planned.digest.clone(),
                     created_at: source.memory.created_at,
                     distance: planned.distance,
-                    leaves: self.layout.leaves(source).into_iter().map(|leaf| leaf.id).collect(),
+                    leaves: self
+                        .layout
+                        .leaves(source)
+                        .into_iter()
+                        .map(|leaf| leaf.id)
+                        .collect(),
                     expires_at_ms: source.memory.expires_at_ms,
                 })
                 .collect(),
-            parents: sources.iter().filter_map(|s| s.memory.merge_id.clone()).collect(),
+            parents: sources
+                .iter()
+                .filter_map(|s| s.memory.merge_id.clone())
+                .collect(),
             findings: merge.findings.clone(),
             threshold: ground.threshold,
             distance: ground.distance.clone(),

@@ -62,7 +62,11 @@ impl Draft {
 
     /// Unit vectors of the space in which distances are measured, one row a memory.
     pub(super) fn vectors(&self) -> ArrayView2<'_, f32> {
-        self.space.embedded.as_ref().unwrap_or(&self.snapshot.vectors).view()
+        self.space
+            .embedded
+            .as_ref()
+            .unwrap_or(&self.snapshot.vectors)
+            .view()
     }
 
     /// The rows as plan sources, sorted by key.
@@ -86,7 +90,9 @@ impl Draft {
             result_key: self.oldest(part.rows()),
             sources: self.sources(part.rows()),
             text: kept.text.clone(),
-            author: Author::Extractive { kept: kept.key.clone() },
+            author: Author::Extractive {
+                kept: kept.key.clone(),
+            },
             vector_origin: VectorOrigin::Source,
             vector: Vec::new(),
             findings: Vec::new(),
@@ -117,11 +123,19 @@ impl Draft {
             .find(|m| members.first().is_some_and(|s| s.key == m.key))
             .map(|m| m.partition.clone())
             .unwrap_or_default();
-        GroupLeft { partition, members, reason, detail: detail.into(), findings }
+        GroupLeft {
+            partition,
+            members,
+            reason,
+            detail: detail.into(),
+            findings,
+        }
     }
 
     fn claims(&self, rows: &[usize]) -> Vec<Claim<'_>> {
-        rows.iter().map(|&row| claim(&self.snapshot.memories[row])).collect()
+        rows.iter()
+            .map(|&row| claim(&self.snapshot.memories[row]))
+            .collect()
     }
 
     fn digest(&self, rows: &[usize]) -> String {
@@ -132,7 +146,10 @@ impl Draft {
 }
 
 pub(super) fn claim(memory: &Memory) -> Claim<'_> {
-    Claim { text: &memory.text, said_at: memory.said_at }
+    Claim {
+        text: &memory.text,
+        said_at: memory.said_at,
+    }
 }
 
 fn source(memory: &Memory, distance: f64) -> PlanSource {
@@ -175,15 +192,26 @@ impl Pipeline {
     fn empty_plan(&self, user: &str, snapshot: &Snapshot, space: &Space) -> Plan {
         let manifest = || {
             let value = self.embedder.as_ref().and_then(|e| e.threshold())?;
-            Some(Threshold { value, origin: "model manifest".to_owned() })
+            Some(Threshold {
+                value,
+                origin: "model manifest".to_owned(),
+            })
         };
-        let default = || Threshold { value: 0.1, origin: "default".to_owned() };
+        let default = || Threshold {
+            value: 0.1,
+            origin: "default".to_owned(),
+        };
         Plan {
             version: PLAN_VERSION,
             index: self.index.name.clone(),
             user: user.to_owned(),
             memories: snapshot.memories.len(),
-            threshold: self.options.threshold.clone().or_else(manifest).unwrap_or_else(default),
+            threshold: self
+                .options
+                .threshold
+                .clone()
+                .or_else(manifest)
+                .unwrap_or_else(default),
             distance: space.name().to_owned(),
             merges: Vec::new(),
             groups_left: Vec::new(),
@@ -206,7 +234,9 @@ impl Pipeline {
             let twins = twins(memories, rows);
             let readable: Vec<bool> = rows.iter().map(|&row| draft.space.readable[row]).collect();
             let found = group::group(
-                vectors.as_ref().map_or_else(|| draft.vectors(), |v| v.view()),
+                vectors
+                    .as_ref()
+                    .map_or_else(|| draft.vectors(), |v| v.view()),
                 &twins,
                 &readable,
                 draft.plan.threshold.value,
@@ -222,11 +252,14 @@ impl Pipeline {
         }
         let model = self.embedder.as_ref().map_or("the model", |e| e.model());
         let detail = format!("{model} does not know most of its tokens, so distances mean nothing");
-        draft.plan.left_alone.extend(unreadable.iter().map(|&row| LeftAlone {
-            key: memories[row].key.clone(),
-            reason: Reason::Unreadable,
-            detail: detail.clone(),
-        }));
+        draft
+            .plan
+            .left_alone
+            .extend(unreadable.iter().map(|&row| LeftAlone {
+                key: memories[row].key.clone(),
+                reason: Reason::Unreadable,
+                detail: detail.clone(),
+            }));
         groups
     }
 
@@ -240,7 +273,10 @@ impl Pipeline {
             let left = draft.left(rows, Reason::DifferentExpiry, detail, Vec::new());
             draft.plan.groups_left.push(left);
         }
-        buckets.into_iter().filter(|bucket| bucket.len() > 1).collect()
+        buckets
+            .into_iter()
+            .filter(|bucket| bucket.len() > 1)
+            .collect()
     }
 
     /// Decides one group: lossless parts are merges, the rest is asked or left.
@@ -268,7 +304,9 @@ impl Pipeline {
                     findings: Vec::new(),
                 }),
                 Some((reason, detail)) => {
-                    together.iter().for_each(|part| self.keep_lossless(draft, part));
+                    together
+                        .iter()
+                        .for_each(|part| self.keep_lossless(draft, part));
                     if together.len() == 1 {
                         apart.push(together[0].keep);
                     } else {
@@ -317,13 +355,26 @@ impl Pipeline {
 
     /// Merges that were undone are not proposed again while their members are unchanged.
     async fn drop_vetoed(&self, draft: &mut Draft) -> Result<(), MergeError> {
-        let row_of: HashMap<&str, usize> =
-            draft.snapshot.memories.iter().enumerate().map(|(i, m)| (m.key.as_str(), i)).collect();
+        let row_of: HashMap<&str, usize> = draft
+            .snapshot
+            .memories
+            .iter()
+            .enumerate()
+            .map(|(i, m)| (m.key.as_str(), i))
+            .collect();
         let merge_rows = |m: &PlannedMerge| -> Vec<usize> {
-            m.sources.iter().filter_map(|s| row_of.get(s.key.as_str()).copied()).collect()
+            m.sources
+                .iter()
+                .filter_map(|s| row_of.get(s.key.as_str()).copied())
+                .collect()
         };
         let mut rows: Vec<Vec<usize>> = draft.plan.merges.iter().map(merge_rows).collect();
-        rows.extend(draft.candidates.iter().map(|c| c.parts.iter().flat_map(Part::rows).collect()));
+        rows.extend(
+            draft
+                .candidates
+                .iter()
+                .map(|c| c.parts.iter().flat_map(Part::rows).collect()),
+        );
         if rows.is_empty() {
             return Ok(());
         }
@@ -347,15 +398,28 @@ impl Pipeline {
     fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
         let memories = draft.snapshot.memories.len();
         let proposed: usize = draft.candidates.iter().map(|c| c.parts.len() - 1).sum();
-        let limit = self.options.max_retire.unwrap_or_else(|| 20.max(memories * 3 / 10));
+        let limit = self
+            .options
+            .max_retire
+            .unwrap_or_else(|| 20.max(memories * 3 / 10));
         if proposed > limit {
-            return Err(MergeError::RetirementCap { proposed, memories, limit });
+            return Err(MergeError::RetirementCap {
+                proposed,
+                memories,
+                limit,
+            });
         }
         Ok(())
     }
 
     async fn space(&self, snapshot: &Snapshot) -> Result<Space, MergeError> {
-        space::choose(self.embedder.clone(), &self.options, self.llm.is_some(), snapshot).await
+        space::choose(
+            self.embedder.clone(),
+            &self.options,
+            self.llm.is_some(),
+            snapshot,
+        )
+        .await
     }
 
     fn no_vector(&self, space: &Space) -> Option<String> {
@@ -374,7 +438,9 @@ fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
     rows.iter()
         .map(|&row| {
             let next = classes.len();
-            *classes.entry(normalize::normalize(&memories[row].text)).or_insert(next)
+            *classes
+                .entry(normalize::normalize(&memories[row].text))
+                .or_insert(next)
         })
         .collect()
 }
@@ -450,8 +516,10 @@ mod tests {
     #[test]
     fn about_the_same_time_is_one_percent_of_the_rest_or_a_second() {
         let day = 86_400_000;
-        let found =
-            buckets(&[Some(day), Some(day + 800_000), Some(day + 900_000)], TtlRule::KeepApart);
+        let found = buckets(
+            &[Some(day), Some(day + 800_000), Some(day + 900_000)],
+            TtlRule::KeepApart,
+        );
         assert_eq!(found, vec![vec![0, 1], vec![2]]);
         let found = buckets(&[Some(500), Some(1500), Some(1501)], TtlRule::KeepApart);
         assert_eq!(found, vec![vec![0, 1], vec![2]]);

@@ -228,8 +228,9 @@ impl Pipeline {
         let mut draft = self.draft(user, progress).await?;
         let candidates = std::mem::take(&mut draft.candidates);
         progress.phase("asking the LLM", candidates.len());
-        let mut asked =
-            stream::iter(&candidates).map(|c| self.ask(&draft, c)).buffered(self.concurrency());
+        let mut asked = stream::iter(&candidates)
+            .map(|c| self.ask(&draft, c))
+            .buffered(self.concurrency());
         let mut outcomes = Vec::with_capacity(candidates.len());
         while let Some(outcome) = asked.next().await {
             outcomes.push(outcome?);
@@ -293,10 +294,16 @@ impl Pipeline {
     fn fits(&self, plan: &Plan) -> Result<(), MergeError> {
         let wrong = |what: String| Err(MergeError::WrongPlan(what));
         if plan.version != PLAN_VERSION {
-            return wrong(format!("format version {}, expected {PLAN_VERSION}", plan.version));
+            return wrong(format!(
+                "format version {}, expected {PLAN_VERSION}",
+                plan.version
+            ));
         }
         if plan.index != self.index.name {
-            return wrong(format!("made for index `{}`, not `{}`", plan.index, self.index.name));
+            return wrong(format!(
+                "made for index `{}`, not `{}`",
+                plan.index, self.index.name
+            ));
         }
         for merge in &plan.merges {
             if merge.partition.user != plan.user || merge.sources.len() < 2 {
@@ -319,7 +326,9 @@ impl Pipeline {
         let lost = async {
             loop {
                 tokio::time::sleep(ttl / 3).await;
-                let renewed = lease.renew(&mut self.conn.clone(), &self.functions, ttl).await;
+                let renewed = lease
+                    .renew(&mut self.conn.clone(), &self.functions, ttl)
+                    .await;
                 match renewed {
                     Err(LeaseError::Lost) => return LeaseError::Lost,
                     // Every commit checks the lease on the server; this only saves work.
@@ -361,7 +370,11 @@ impl Pipeline {
             return Ok(Retire::Delete);
         }
         let covering = store::covering_index(&mut self.conn.clone(), self.index.storage).await?;
-        Ok(if covering.is_some() { Retire::Dump } else { Retire::Rename })
+        Ok(if covering.is_some() {
+            Retire::Dump
+        } else {
+            Retire::Rename
+        })
     }
 
     fn concurrency(&self) -> usize {
@@ -411,7 +424,11 @@ impl Run<'_> {
         if self.pipeline.stopped() {
             return Ok(());
         }
-        match self.pipeline.commit(self.lease, &self.ground, &merge).await? {
+        match self
+            .pipeline
+            .commit(self.lease, &self.ground, &merge)
+            .await?
+        {
             Ok(done) => {
                 tracing::info!(
                     merge.id = %done.merge_id,
@@ -460,12 +477,12 @@ fn left(merge: &PlannedMerge, reason: Reason, detail: String) -> GroupLeft {
 }
 
 fn sort(plan: &mut Plan) {
-    plan.merges.sort_by(|a, b| {
-        (&a.partition, &a.sources[0].key).cmp(&(&b.partition, &b.sources[0].key))
-    });
+    plan.merges
+        .sort_by(|a, b| (&a.partition, &a.sources[0].key).cmp(&(&b.partition, &b.sources[0].key)));
     plan.groups_left.sort_by(|a, b| {
         let first = |g: &GroupLeft| g.members.first().map(|m| m.key.clone());
         (&a.partition, first(a)).cmp(&(&b.partition, first(b)))
     });
-    plan.left_alone.sort_by(|a: &LeftAlone, b| a.key.cmp(&b.key));
+    plan.left_alone
+        .sort_by(|a: &LeftAlone, b| a.key.cmp(&b.key));
 }

@@ -26,7 +26,11 @@ pub(super) struct Space {
 
 impl Space {
     pub(super) fn name(&self) -> &'static str {
-        if self.embedded.is_some() { "onnx" } else { "stored" }
+        if self.embedded.is_some() {
+            "onnx"
+        } else {
+            "stored"
+        }
     }
 
     pub(super) fn proven(&self) -> bool {
@@ -59,7 +63,10 @@ pub(super) async fn choose(
     let Some(embedder) = embedder else {
         let readable = vec![true; snapshot.memories.len()];
         return match options.distance {
-            Distance::Stored => Ok(Space { readable, ..Space::default() }),
+            Distance::Stored => Ok(Space {
+                readable,
+                ..Space::default()
+            }),
             Distance::Auto | Distance::Onnx => Err(MergeError::NoEmbedder),
         };
     };
@@ -85,7 +92,11 @@ struct Look {
 
 impl Look {
     fn space(&self) -> Result<Space, EmbedError> {
-        let proof = if self.prove { Some(self.proof()?) } else { None };
+        let proof = if self.prove {
+            Some(self.proof()?)
+        } else {
+            None
+        };
         let proven = proof.is_some_and(|proof| proof.matches());
         let embed = match self.distance {
             Distance::Stored => false,
@@ -95,8 +106,16 @@ impl Look {
         let of_model = embed || proven;
         let readable = |text: &String| Ok(!of_model || self.readable(text)?);
         Ok(Space {
-            readable: self.texts.iter().map(readable).collect::<Result<_, EmbedError>>()?,
-            embedded: if embed { Some(embed_all(self.embedder.as_ref(), &self.texts)?) } else { None },
+            readable: self
+                .texts
+                .iter()
+                .map(readable)
+                .collect::<Result<_, EmbedError>>()?,
+            embedded: if embed {
+                Some(embed_all(self.embedder.as_ref(), &self.texts)?)
+            } else {
+                None
+            },
             proof,
             of_model,
         })
@@ -132,7 +151,11 @@ fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
         .step_by(step)
         .map(|row| {
             let memory = &snapshot.memories[row];
-            (memory.key.clone(), memory.text.clone(), snapshot.vectors.row(row).to_vec())
+            (
+                memory.key.clone(),
+                memory.text.clone(),
+                snapshot.vectors.row(row).to_vec(),
+            )
         })
         .collect()
 }
@@ -141,7 +164,11 @@ fn embed_all(embedder: &dyn Embedder, texts: &[String]) -> Result<Array2<f32>, E
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut matrix = Array2::zeros((texts.len(), embedder.dims()));
     for (row, embedding) in embedder.embed(&texts)?.into_iter().enumerate() {
-        matrix.row_mut(row).iter_mut().zip(embedding.vector).for_each(|(to, from)| *to = from);
+        matrix
+            .row_mut(row)
+            .iter_mut()
+            .zip(embedding.vector)
+            .for_each(|(to, from)| *to = from);
     }
     Ok(matrix)
 }

@@ -16,16 +16,9 @@ const MAX_REASON: usize = 300;
 /// The object that the model is asked for.
 #[derive(Deserialize)]
 struct Wanted {
-    verdict: Verdict,
+    verdict: String,
     text: String,
     used: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Same,
-    Different,
 }
 
 /// Turns a completion into an answer, or says why it is none.
@@ -95,8 +88,10 @@ fn finished_content(choice: &Choice, limit: u32) -> Result<&str, LlmError> {
 fn parse(content: &str) -> Result<Wanted, LlmError> {
     let content = content.trim();
     // First as it stands: a memory may speak of `</think>` itself.
-    if serde_json::from_str::<serde::de::IgnoredAny>(content).is_ok() {
-        return wanted(content);
+    if let [object] = objects(content)[..]
+        && object == content
+    {
+        return wanted(object);
     }
     let visible = without_reasoning(content);
     if visible.is_empty() {
@@ -114,8 +109,8 @@ fn wanted(object: &str) -> Result<Wanted, LlmError> {
         // The parser's own words may quote the answer.
         let what = match error.classify() {
             serde_json::error::Category::Data => {
-                "the JSON does not have the fields verdict (same or different), text (a string) \
-                 and used (an array of ids), each once"
+                "the JSON does not have the fields verdict (a string), text (a string) and used \
+                 (an array of ids), each once"
             }
             _ => "it is not JSON",
         };
@@ -154,18 +149,21 @@ fn objects(text: &str) -> Vec<&str> {
 
 fn accept(wanted: Wanted, sources: &[SourceText]) -> Result<Answer, LlmError> {
     let text = wanted.text.trim();
-    match wanted.verdict {
-        Verdict::Different => Ok(Answer::Declined {
+    match wanted.verdict.as_str() {
+        "different" => Ok(Answer::Declined {
             why: text.chars().take(MAX_REASON).collect(),
         }),
-        Verdict::Same if text.is_empty() => Err(LlmError::bad("the text is empty")),
-        Verdict::Same => {
+        "same" if text.is_empty() => Err(LlmError::bad("the text is empty")),
+        "same" => {
             every_id_once(&wanted.used, sources)?;
             Ok(Answer::Merged {
                 text: text.to_owned(),
                 used: wanted.used,
             })
         }
+        _ => Err(LlmError::bad(
+            "the verdict is neither `same` nor `different`",
+        )),
     }
 }
 
@@ -272,10 +270,7 @@ mod tests {
     fn the_fields_must_be_as_asked_for() {
         for content in [
             "{}",
-            "[]",
-            "\"same\"",
-            r#"{"verdict":"maybe","text":"x","used":["m1","m2"]}"#,
-            r#"{"verdict":"Same","text":"x","used":["m1","m2"]}"#,
+            r#"{"verdict":{"same":null},"text":"x","used":["m1","m2"]}"#,
             r#"{"verdict":"same","text":null,"used":["m1","m2"]}"#,
             r#"{"verdict":"same","text":["x"],"used":["m1","m2"]}"#,
             r#"{"verdict":"same","text":"x","used":"m1,m2"}"#,
@@ -286,6 +281,10 @@ mod tests {
             assert!(fault(content).contains("fields"), "{content}");
         }
         assert!(fault(r#"{"verdict":"same","text":" ","used":["m1","m2"]}"#).contains("empty"));
+        for verdict in ["maybe", "Same", ""] {
+            let content = format!(r#"{{"verdict":"{verdict}","text":"x","used":["m1","m2"]}}"#);
+            assert!(fault(&content).contains("neither"), "{content}");
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Longest part of a server's error message that is shown, in characters.
 const MAX_DETAIL: usize = 300;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Common servers close a connection after 5 idle seconds; a request sent at that moment is lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A failed attempt.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl Http {
             .user_agent(concat!("memfold/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers)
             .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             // A redirected POST loses its body, and the texts would go where nobody sent them.
             .redirect(redirect::Policy::none())
             .build()

@@ -166,7 +166,7 @@ mod tests {
         );
         assert!(rendered.user.contains("安娜喜欢茶。"));
         assert!(!rendered.user.contains("rejected"));
-        assert!(!rendered.system.contains("tea"));
+        assert!(!rendered.system.contains("likes tea"));
 
         let again = prompt
             .render(&request(&sources, Some("lost \"42\"")))
