@@ -4,4 +4,7 @@
     reason = "helpers of tests may panic, as the tests do"
 )]
 
+mod connect;
+mod layout;
+mod snapshot;
 mod support;

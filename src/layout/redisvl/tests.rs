@@ -35,18 +35,27 @@ fn facts(storage: Storage, paths: &[(&str, &str)]) -> IndexFacts {
 }
 
 fn json_layout() -> Redisvl {
-    let facts = facts(Storage::Json, &[("embedding", "$.embedding"), ("content", "$.content")]);
+    let facts = facts(
+        Storage::Json,
+        &[("embedding", "$.embedding"), ("content", "$.content")],
+    );
     Redisvl::new(&RedisvlFields::default(), &facts, TimeZone::UTC).unwrap()
 }
 
 fn hash_layout() -> Redisvl {
-    let facts = facts(Storage::Hash, &[("embedding", "embedding"), ("content", "content")]);
+    let facts = facts(
+        Storage::Hash,
+        &[("embedding", "embedding"), ("content", "content")],
+    );
     Redisvl::new(&RedisvlFields::default(), &facts, TimeZone::UTC).unwrap()
 }
 
 fn read(layout: &Redisvl, record: Record) -> Result<Source, NotRead> {
     let reading = layout.read("m:1", &record)?;
-    Ok(Source { memory: reading.memory, record })
+    Ok(Source {
+        memory: reading.memory,
+        record,
+    })
 }
 
 fn source(key: &str, document: &str) -> Source {
@@ -56,7 +65,12 @@ fn source(key: &str, document: &str) -> Source {
 }
 
 fn hash(fields: &[(&str, &[u8])]) -> Record {
-    Record::Hash(fields.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.to_vec())).collect())
+    Record::Hash(
+        fields
+            .iter()
+            .map(|(n, v)| (n.as_bytes().to_vec(), v.to_vec()))
+            .collect(),
+    )
 }
 
 fn merged(vector: ResultVector) -> Merged {
@@ -92,11 +106,20 @@ fn a_document_of_the_recipe_is_read() {
     let reading = json_layout().read("m:1", &record).unwrap();
     assert_eq!(reading.vector, [0.6, -0.8]);
     let memory = reading.memory;
-    assert_eq!((memory.text.as_str(), memory.key.as_str()), ("likes windows", "m:1"));
-    let partition =
-        Partition { user: "tyler".into(), scope: vec![], memory_type: "semantic".into() };
+    assert_eq!(
+        (memory.text.as_str(), memory.key.as_str()),
+        ("likes windows", "m:1")
+    );
+    let partition = Partition {
+        user: "tyler".into(),
+        scope: vec![],
+        memory_type: "semantic".into(),
+    };
     assert_eq!(memory.partition, partition);
-    assert_eq!(memory.created_at, Some("2026-11-29T18:31:13.9503Z".parse().unwrap()));
+    assert_eq!(
+        memory.created_at,
+        Some("2026-11-29T18:31:13.9503Z".parse().unwrap())
+    );
     assert_eq!(memory.said_at, memory.created_at);
     assert_eq!(memory.merge_id, None);
 }
@@ -109,21 +132,60 @@ fn what_is_no_memory_says_why() {
         (r#"{"embedding":[1,0]}"#, Reason::NotAMemory),
         ("{", Reason::Malformed),
         (r#"{"content":"a","embedding":[1,0]}"#, Reason::Malformed),
-        (r#"{"content":"a","user_id":null,"embedding":[1,0]}"#, Reason::Malformed),
-        (r#"{"content":"a","user_id":7,"embedding":[1,0]}"#, Reason::Malformed),
-        (r#"{"content":["a"],"user_id":"u","embedding":[1,0]}"#, Reason::Malformed),
+        (
+            r#"{"content":"a","user_id":null,"embedding":[1,0]}"#,
+            Reason::Malformed,
+        ),
+        (
+            r#"{"content":"a","user_id":7,"embedding":[1,0]}"#,
+            Reason::Malformed,
+        ),
+        (
+            r#"{"content":["a"],"user_id":"u","embedding":[1,0]}"#,
+            Reason::Malformed,
+        ),
         (r#"{"user_id":"u","embedding":[1,0]}"#, Reason::Malformed),
-        (r#"{"content":"a","user_id":"u","memory_type":1,"embedding":[1,0]}"#, Reason::Malformed),
-        (r#"{"content":" \n","user_id":"u","embedding":[1,0]}"#, Reason::EmptyText),
+        (
+            r#"{"content":"a","user_id":"u","memory_type":1,"embedding":[1,0]}"#,
+            Reason::Malformed,
+        ),
+        (
+            r#"{"content":" \n","user_id":"u","embedding":[1,0]}"#,
+            Reason::EmptyText,
+        ),
         (r#"{"content":"a","user_id":"u"}"#, Reason::NoVector),
-        (r#"{"content":"a","user_id":"u","embedding":null}"#, Reason::NoVector),
-        (r#"{"content":"a","user_id":"u","embedding":[]}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":[1]}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":[0,0]}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":[1e400,0]}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":"[1,0]"}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":[[1],[0]]}"#, Reason::BadVector),
-        (r#"{"content":"a","user_id":"u","embedding":{"a":1}}"#, Reason::BadVector),
+        (
+            r#"{"content":"a","user_id":"u","embedding":null}"#,
+            Reason::NoVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[]}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[1]}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[0,0]}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[1e400,0]}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":"[1,0]"}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[[1],[0]]}"#,
+            Reason::BadVector,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":{"a":1}}"#,
+            Reason::BadVector,
+        ),
     ];
     for (document, reason) in cases {
         let error = read(&json_layout(), Record::Json(document.into())).unwrap_err();
@@ -137,22 +199,57 @@ fn what_is_no_memory_says_why() {
 fn hashes_say_why_too() {
     let vector = vector::encode(&[1.0, 0.0], Dtype::Float32).unwrap();
     let nan = [1f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat();
-    let cases: [(&[(&str, &[u8])], Reason); 7] = [
+    type Fields<'a> = &'a [(&'a str, &'a [u8])];
+    let cases: [(Fields<'_>, Reason); 7] = [
         (&[("other", b"x")], Reason::NotAMemory),
         (&[("content", b"a"), ("user_id", b"u")], Reason::NoVector),
-        (&[("content", b"a"), ("user_id", b"u"), ("embedding", b"abc")], Reason::BadVector),
-        (&[("content", b"a"), ("user_id", b"u"), ("embedding", &nan)], Reason::BadVector),
-        (&[("content", b"\xff"), ("user_id", b"u"), ("embedding", &vector)], Reason::NotUtf8),
-        (&[("content", b"a"), ("user_id", b"\xff"), ("embedding", &vector)], Reason::NotUtf8),
-        (&[("content", b""), ("user_id", b"u"), ("embedding", &vector)], Reason::EmptyText),
+        (
+            &[("content", b"a"), ("user_id", b"u"), ("embedding", b"abc")],
+            Reason::BadVector,
+        ),
+        (
+            &[("content", b"a"), ("user_id", b"u"), ("embedding", &nan)],
+            Reason::BadVector,
+        ),
+        (
+            &[
+                ("content", b"\xff"),
+                ("user_id", b"u"),
+                ("embedding", &vector),
+            ],
+            Reason::NotUtf8,
+        ),
+        (
+            &[
+                ("content", b"a"),
+                ("user_id", b"\xff"),
+                ("embedding", &vector),
+            ],
+            Reason::NotUtf8,
+        ),
+        (
+            &[("content", b""), ("user_id", b"u"), ("embedding", &vector)],
+            Reason::EmptyText,
+        ),
     ];
     for (fields, reason) in cases {
         let error = read(&hash_layout(), hash(fields)).unwrap_err();
         assert_eq!(error.reason, reason, "{fields:?}: {}", error.detail);
     }
-    let fields: [(&str, &[u8]); 4] =
-        [("content", b"a"), ("user_id", b""), ("embedding", &vector), ("blob", b"\xff")];
-    assert_eq!(read(&hash_layout(), hash(&fields)).unwrap().memory.partition.user, "");
+    let fields: [(&str, &[u8]); 4] = [
+        ("content", b"a"),
+        ("user_id", b""),
+        ("embedding", &vector),
+        ("blob", b"\xff"),
+    ];
+    assert_eq!(
+        read(&hash_layout(), hash(&fields))
+            .unwrap()
+            .memory
+            .partition
+            .user,
+        ""
+    );
 }
 
 #[test]
@@ -169,12 +266,19 @@ fn the_result_is_the_survivors_document_with_what_the_others_add() {
             "created_at":"2026-01-01T00:00:00.5Z","user_id":"u","memory_id":"B","thread_id":"t2"}"#,
     );
     let sources = [old, new];
-    let record = json_layout().merge(&sources, 0, &merged(ResultVector::OfSource(0))).unwrap();
-    let Record::Json(text) = &record else { panic!("{record:?}") };
+    let record = json_layout()
+        .merge(&sources, 0, &merged(ResultVector::OfSource(0)))
+        .unwrap();
+    let Record::Json(text) = &record else {
+        panic!("{record:?}")
+    };
     assert!(text.starts_with(r#"{"content":"new text","embedding":[0.10,2e-7],"custom":{"z":[1,12345678901234567890]},"metadata":"{\"k\":1.10,\"ok\":true,"#), "{text}");
     let result: Value = serde_json::from_str(text).unwrap();
     assert_eq!(result["created_at"], "2026-01-01T00:00:00.500");
-    assert_eq!((&result["memory_id"], &result["thread_id"]), (&json!("A"), &json!("t1")));
+    assert_eq!(
+        (&result["memory_id"], &result["thread_id"]),
+        (&json!("A"), &json!("t1"))
+    );
     assert_eq!(result["extra"], false);
     let own = metadata(&result);
     let threads = json!([{"source": "A", "value": "t1"}, {"source": "B", "value": "t2"}]);
@@ -190,8 +294,14 @@ fn the_result_is_the_survivors_document_with_what_the_others_add() {
     assert_eq!(again.merge_id.as_deref(), Some("M1"));
     assert_eq!(again.said_at, sources[0].memory.said_at);
     assert_eq!(again.created_at, sources[1].memory.created_at);
-    let leaves = json_layout().leaves(&Source { memory: again, record });
-    assert_eq!(leaves.iter().map(|leaf| &*leaf.id).collect::<Vec<_>>(), ["A", "B"]);
+    let leaves = json_layout().leaves(&Source {
+        memory: again,
+        record,
+    });
+    assert_eq!(
+        leaves.iter().map(|leaf| &*leaf.id).collect::<Vec<_>>(),
+        ["A", "B"]
+    );
 }
 
 #[test]
@@ -205,12 +315,27 @@ fn a_second_merge_counts_and_lists_the_originals() {
         source("m:A", &document("A", "2026-01-01")),
         source("m:B", &document("B", "2026-01-03")),
     ];
-    let result = json_layout().merge(&first, 0, &merged(ResultVector::OfSource(0))).unwrap();
-    let Record::Json(text) = result else { panic!("a hash from documents") };
-    let second = [source("m:A", &text), source("m:C", &document("C", "2026-01-02"))];
+    let result = json_layout()
+        .merge(&first, 0, &merged(ResultVector::OfSource(0)))
+        .unwrap();
+    let Record::Json(text) = result else {
+        panic!("a hash from documents")
+    };
+    let second = [
+        source("m:A", &text),
+        source("m:C", &document("C", "2026-01-02")),
+    ];
     let own = metadata(&merge(&second, 0));
-    assert_eq!((&own["source_count"], &own["latest_at"]), (&json!(3), &json!("2026-01-03T00:00:00Z")));
-    let ids: Vec<_> = own["sources"].as_array().unwrap().iter().map(|l| &l["id"]).collect();
+    assert_eq!(
+        (&own["source_count"], &own["latest_at"]),
+        (&json!(3), &json!("2026-01-03T00:00:00Z"))
+    );
+    let ids: Vec<_> = own["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| &l["id"])
+        .collect();
     assert_eq!(ids, ["A", "B", "C"]);
 }
 
@@ -241,31 +366,60 @@ fn dates_go_where_they_are_missing_and_never_over_what_cannot_be_read() {
         )
     };
     let early = || with("1700000000");
-    assert_eq!(merge(&[with("null"), early()], 0)["created_at"], 1_700_000_000);
-    assert_eq!(merge(&[with(r#""2026-01-01""#), early()], 0)["created_at"], "2023-11-14");
-    assert_eq!(merge(&[with("1800000000.5"), early()], 0)["created_at"].to_string(), "1700000000.0");
-    assert_eq!(merge(&[with(r#""long ago""#), early()], 0)["created_at"], "long ago");
+    assert_eq!(
+        merge(&[with("null"), early()], 0)["created_at"],
+        1_700_000_000
+    );
+    assert_eq!(
+        merge(&[with(r#""2026-01-01""#), early()], 0)["created_at"],
+        "2023-11-14"
+    );
+    assert_eq!(
+        merge(&[with("1800000000.5"), early()], 0)["created_at"].to_string(),
+        "1700000000.0"
+    );
+    assert_eq!(
+        merge(&[with(r#""long ago""#), early()], 0)["created_at"],
+        "long ago"
+    );
     let own = metadata(&merge(&[early(), with(r#""long ago""#)], 0));
-    assert_eq!(own["memfold"]["values"]["created_at"][0]["value"], "long ago");
+    assert_eq!(
+        own["memfold"]["values"]["created_at"][0]["value"],
+        "long ago"
+    );
 }
 
 #[test]
 fn nested_paths_are_followed_and_what_is_beside_them_is_kept() {
     let facts = facts(
         Storage::Json,
-        &[("embedding", "$.data.v"), ("content", "$.data.text"), ("user_id", "$[\"who is\"]")],
+        &[
+            ("embedding", "$.data.v"),
+            ("content", "$.data.text"),
+            ("user_id", "$[\"who is\"]"),
+        ],
     );
     let layout = Redisvl::new(&RedisvlFields::default(), &facts, TimeZone::UTC).unwrap();
     let source = |key: &str, beside: &str| {
         let document =
             format!(r#"{{"data":{{"text":"a","v":[1,0],"beside":"{beside}"}},"who is":"u"}}"#);
         let record = Record::Json(document);
-        Source { memory: layout.read(key, &record).unwrap().memory, record }
+        Source {
+            memory: layout.read(key, &record).unwrap().memory,
+            record,
+        }
     };
     let merged = merged(ResultVector::Numbers(vec![0.6, 0.8]));
-    let result = layout.merge(&[source("m:1", "x"), source("m:2", "y")], 0, &merged).unwrap();
-    let Record::Json(text) = result else { panic!("a hash from documents") };
-    assert!(text.starts_with(r#"{"data":{"text":"new text","v":[0.6,0.8],"beside":"x"},"#), "{text}");
+    let result = layout
+        .merge(&[source("m:1", "x"), source("m:2", "y")], 0, &merged)
+        .unwrap();
+    let Record::Json(text) = result else {
+        panic!("a hash from documents")
+    };
+    assert!(
+        text.starts_with(r#"{"data":{"text":"new text","v":[0.6,0.8],"beside":"x"},"#),
+        "{text}"
+    );
     let own = metadata(&serde_json::from_str(&text).unwrap());
     assert_eq!(own["memfold"]["values"]["data.beside"][1]["value"], "y");
 }
@@ -274,35 +428,83 @@ fn nested_paths_are_followed_and_what_is_beside_them_is_kept() {
 fn a_hash_keeps_its_fields_and_their_order() {
     let vectors = [[1.0, 0.0], [0.6, 0.8]].map(|v| vector::encode(&v, Dtype::Float32).unwrap());
     let source = |key: &str, vector: &[u8], rest: &[(&str, &[u8])]| {
-        let fields = [&[("embedding", vector), ("content", &b"a"[..]), ("user_id", b"u")], rest];
+        let fields = [
+            &[
+                ("embedding", vector),
+                ("content", &b"a"[..]),
+                ("user_id", b"u"),
+            ],
+            rest,
+        ];
         let record = hash(&fields.concat());
-        Source { memory: hash_layout().read(key, &record).unwrap().memory, record }
+        Source {
+            memory: hash_layout().read(key, &record).unwrap().memory,
+            record,
+        }
     };
     let sources = [
-        source("m:1", &vectors[0], &[("n", b"1"), ("metadata", b"{'a': 1}"), ("bin", b"\xff\x00")]),
-        source("m:2", &vectors[1], &[("n", b"2"), ("more", b"x"), ("blob", b"\xfe")]),
+        source(
+            "m:1",
+            &vectors[0],
+            &[("n", b"1"), ("metadata", b"{'a': 1}"), ("bin", b"\xff\x00")],
+        ),
+        source(
+            "m:2",
+            &vectors[1],
+            &[("n", b"2"), ("more", b"x"), ("blob", b"\xfe")],
+        ),
     ];
     let merge = |sources: &[Source], vector| hash_layout().merge(sources, 0, &merged(vector));
     let Record::Hash(fields) = merge(&sources, ResultVector::OfSource(1)).unwrap() else {
         panic!("a document from hashes")
     };
-    let names: Vec<_> = fields.iter().map(|(name, _)| std::str::from_utf8(name).unwrap()).collect();
-    assert_eq!(names, ["embedding", "content", "user_id", "n", "metadata", "bin", "more", "blob"]);
+    let names: Vec<_> = fields
+        .iter()
+        .map(|(name, _)| std::str::from_utf8(name).unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "embedding",
+            "content",
+            "user_id",
+            "n",
+            "metadata",
+            "bin",
+            "more",
+            "blob"
+        ]
+    );
     assert_eq!(fields[0].1, vectors[1]);
-    assert_eq!((&*fields[1].1, &*fields[3].1, &*fields[5].1), (&b"new text"[..], &b"1"[..], &b"\xff\x00"[..]));
+    assert_eq!(
+        (&*fields[1].1, &*fields[3].1, &*fields[5].1),
+        (&b"new text"[..], &b"1"[..], &b"\xff\x00"[..])
+    );
     let own: Value = serde_json::from_slice(&fields[4].1).unwrap();
-    assert_eq!((&own["a"], &own["memfold"]["values"]["n"][1]["value"]), (&json!(1), &json!("2")));
+    assert_eq!(
+        (&own["a"], &own["memfold"]["values"]["n"][1]["value"]),
+        (&json!(1), &json!("2"))
+    );
 
-    let clash = [sources[0].clone(), source("m:3", &vectors[1], &[("bin", b"\xfe")])];
+    let clash = [
+        sources[0].clone(),
+        source("m:3", &vectors[1], &[("bin", b"\xfe")]),
+    ];
     let error = merge(&clash, ResultVector::OfSource(1)).unwrap_err();
     assert!(error.to_string().contains("bin"), "{error}");
-    let text = [sources[0].clone(), source("m:3", &vectors[1], &[("bin", b"text")])];
+    let text = [
+        sources[0].clone(),
+        source("m:3", &vectors[1], &[("bin", b"text")]),
+    ];
     assert!(merge(&text, ResultVector::OfSource(1)).is_err());
 }
 
 #[test]
 fn vectors_that_do_not_fit_are_not_written() {
-    let sources = [source("m:1", r#"{"content":"a","embedding":[1,0],"user_id":"u"}"#)];
+    let sources = [source(
+        "m:1",
+        r#"{"content":"a","embedding":[1,0],"user_id":"u"}"#,
+    )];
     for wrong in [vec![1.0], vec![0.0, 0.0], vec![f32::NAN, 1.0]] {
         let merged = merged(ResultVector::Numbers(wrong));
         assert!(json_layout().merge(&sources, 0, &merged).is_err());
@@ -314,10 +516,16 @@ fn vectors_that_do_not_fit_are_not_written() {
 
 #[test]
 fn two_roles_cannot_share_a_field_and_paths_must_be_plain() {
-    let json = facts(Storage::Json, &[("embedding", "$.embedding"), ("content", "$.items[*]")]);
+    let json = facts(
+        Storage::Json,
+        &[("embedding", "$.embedding"), ("content", "$.items[*]")],
+    );
     let error = Redisvl::new(&RedisvlFields::default(), &json, TimeZone::UTC).unwrap_err();
     assert!(error.to_string().contains("$.items[*]"), "{error}");
-    let fields = RedisvlFields { id: "content".into(), ..RedisvlFields::default() };
+    let fields = RedisvlFields {
+        id: "content".into(),
+        ..RedisvlFields::default()
+    };
     let hash = facts(Storage::Hash, &[("embedding", "embedding")]);
     assert!(Redisvl::new(&fields, &hash, TimeZone::UTC).is_err());
 }
@@ -330,12 +538,23 @@ fn fields_come_from_configuration() {
     let facts = facts(Storage::Hash, &[("embedding", "embedding")]);
     let layout = Redisvl::new(&fields, &facts, TimeZone::UTC).unwrap();
     let vector = vector::encode(&[1.0, 0.0], Dtype::Float32).unwrap();
-    let record = hash(&[("memo", b"a"), ("user_id", b"u"), ("agent", b"x"), ("embedding", &vector)]);
-    assert_eq!(layout.read("m:1", &record).unwrap().memory.partition.scope, ["x"]);
+    let record = hash(&[
+        ("memo", b"a"),
+        ("user_id", b"u"),
+        ("agent", b"x"),
+        ("embedding", &vector),
+    ]);
+    assert_eq!(
+        layout.read("m:1", &record).unwrap().memory.partition.scope,
+        ["x"]
+    );
 }
 
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![prop::collection::vec(any::<u8>(), 0..12), any::<String>().prop_map(Into::into)]
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..12),
+        any::<String>().prop_map(Into::into)
+    ]
 }
 
 proptest! {
