@@ -5,9 +5,12 @@
 )]
 
 mod commit;
+mod connect;
 mod embed;
+mod layout;
 mod lease;
 mod llm;
 mod llm_real;
+mod snapshot;
 mod support;
 mod undo;
