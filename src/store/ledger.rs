@@ -22,7 +22,9 @@ const PAGE: usize = 500;
 pub enum Retire {
     /// They are renamed into the undo store, for the undo window.
     Rename,
-    /// Their `DUMP` payloads are kept for the undo window, for an index covers the undo store.
+    /// Their `DUMP` payloads are kept for the undo window, for an index covers the undo store. They
+    /// come back as they would from a restart of the server: RedisJSON may print numbers below
+    /// 1e-6 with another last digit then.
     Dump,
     /// They are deleted at once: no undo.
     Delete,
@@ -67,7 +69,7 @@ pub struct MergeRecord {
     pub result_key: String,
     /// The sources, sorted by key.
     pub sources: Vec<SourceRecord>,
-    /// The merges whose results are among the sources.
+    /// The merges whose results are among the sources: undoing one of them needs this one undone.
     pub parents: Vec<String>,
     /// What the guards saw without objecting.
     pub findings: Vec<Finding>,

@@ -11,6 +11,7 @@ mod keys;
 mod lease;
 mod ledger;
 mod undo;
+mod visible;
 
 pub use commit::{Commit, CommitError, Committed, commit, vetoed};
 pub use digest::{group_digest, record_digest};

@@ -5,6 +5,7 @@
 )]
 
 mod commit;
+mod crash;
 mod lease;
 mod support;
 mod undo;

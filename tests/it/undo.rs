@@ -263,10 +263,7 @@ async fn after_the_window_and_without_one_there_is_no_undo() {
         );
         let before = picture::all(&mut case.con).await;
         let refused = case.undo("M1", true, true).await;
-        assert!(
-            matches!(refused, Err(UndoError::Window { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(UndoError::Deleted(_))), "{refused:?}");
         assert_eq!(picture::all(&mut case.con).await, before);
 
         // One copy gone is enough.
@@ -292,9 +289,8 @@ async fn generations(case: &mut Case) -> Vec<Picture> {
     let keys = case.put(4).await;
     let mut current = keys[0].clone();
     let mut pictures = Vec::new();
-    for generation in 1..=3 {
+    for (generation, other) in (1..).zip(keys[1..].iter().cloned()) {
         pictures.push(picture::memories(&mut case.con).await);
-        let other = keys[generation].clone();
         let mut plan = case
             .plan(&format!("M{generation}"), &[current, other.clone()])
             .await;
