@@ -218,6 +218,28 @@ pub async fn merges_of_run(
     Ok(found)
 }
 
+/// The merges that these memories are the results of, for [`MergeRecord::parents`]. `claims` are
+/// keys with the merge ids that their own provenance names; one that was copied from another
+/// memory, or whose merge does not stand, counts for nothing.
+///
+/// # Errors
+/// [`StoreError`] if a record cannot be read.
+pub async fn parents(
+    con: &mut impl ConnectionLike,
+    claims: &[(&str, &str)],
+) -> Result<Vec<String>, StoreError> {
+    let mut found = Vec::new();
+    for &(key, merge_id) in claims {
+        if let Some(stored) = show(con, merge_id).await?
+            && stored.state == State::Merged
+            && stored.merge.result_key == key
+        {
+            found.push(merge_id.to_owned());
+        }
+    }
+    Ok(found)
+}
+
 /// The originals of a merge from the undo store, in the order of its sources. `None` where one is
 /// there no more, or only as a payload ([`Retire::Dump`]).
 ///

@@ -21,7 +21,7 @@ pub use keys::{LEDGER, beside, covering_index};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
-    merges_of_run, originals, show,
+    merges_of_run, originals, parents, show,
 };
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 
