@@ -6,6 +6,7 @@
 
 mod commit;
 mod connect;
+mod crash;
 mod embed;
 mod layout;
 mod lease;
