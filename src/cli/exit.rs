@@ -32,7 +32,7 @@ pub(crate) const CODES: &[(Exit, u8, &str)] = &[
     (
         Exit::SomeNotMerged,
         4,
-        "an error kept some groups from being merged; their memories are untouched",
+        "some groups could not be merged because of an error; their memories are untouched",
     ),
     (Exit::OverLimit, 5, "a safety limit refused the run; nothing was done"),
     (Exit::Busy, 6, "another memfold is working on this user's memories"),

@@ -8,7 +8,7 @@ use crate::store::{Entry, Event, history};
 
 /// List what was merged and undone, newest first
 ///
-/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, retired}]}.
+/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources}]}.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Only this user, exactly as stored
@@ -31,7 +31,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         context.out.note("nothing was merged yet");
     } else {
         let rows = entries.iter().map(row).collect();
-        let header = ["when", "what", "merge", "user", "retired", "run"];
+        let header = ["when", "what", "merge", "user", "memories", "run"];
         context.out.data(&table(&header, rows, context.out.style))?;
     }
     Ok(Exit::Done)
@@ -45,7 +45,7 @@ fn document(entries: &[Entry]) -> Value {
             "user": entry.user,
             "run_id": entry.run_id,
             "at": Timestamp::from_millisecond(entry.at_ms).ok(),
-            "retired": entry.retired,
+            "sources": entry.retired,
         })
     };
     let entries: Vec<Value> = entries.iter().map(entry).collect();
@@ -62,7 +62,10 @@ fn row(entry: &Entry) -> Vec<String> {
         },
         escape(&entry.merge_id),
         user(&entry.user),
-        entry.retired.to_string(),
+        match entry.event {
+            Event::Merged => format!("{} → 1", entry.retired),
+            Event::Undone => format!("1 → {}", entry.retired),
+        },
         escape(&entry.run_id),
     ]
 }
@@ -85,7 +88,7 @@ mod tests {
         let entries = [entry(Event::Undone, "用户一"), entry(Event::Merged, " a\u{1b}b")];
         let style = Style { color: false, width: 80, verbose: false };
         let rows = entries.iter().map(row).collect();
-        let text = table(&["when", "what", "merge", "user", "retired", "run"], rows, style);
+        let text = table(&["when", "what", "merge", "user", "memories", "run"], rows, style);
         insta::assert_snapshot!(format!("{text}\n{:#}", document(&entries)));
     }
 }

@@ -10,7 +10,7 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use jiff::Timestamp;
 
-pub(crate) use text::{Style, columns, count, escape, escape_json, pad, short_key};
+pub(crate) use text::{Style, columns, count, escape, escape_json, pad, short_keys};
 
 use crate::memory::{
     Author, Finding, GroupLeft, LeftAlone, Plan, PlanSource, PlannedMerge, Reason, VectorOrigin,
@@ -74,13 +74,24 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
         String::new(),
         format!("{}  {}", style.green(title), style.dim(&format!("{kind}{}", merge.merge_id))),
     ];
-    lines.extend(sources(&merge.sources, &style.red("-"), style));
-    let key = short_key(&merge.result_key);
+    let names = names(&merge.sources);
+    let name = |key: &str| {
+        let found = merge.sources.iter().zip(&names).find(|(source, _)| source.key == key);
+        found.map_or_else(|| escape(key), |(_, name)| name.clone())
+    };
+    lines.extend(sources(&merge.sources, &names, &style.red("-"), style));
+    let key = name(&merge.result_key);
     let text = style.fit(&merge.text, style.width.saturating_sub(columns(&key) + 6));
     lines.push(format!("  {} {}  {}", style.green("→"), style.dim(&key), style.bold(&text)));
-    lines.push(format!("    {}", style.dim(&show_author(&merge.author, merge.vector_origin))));
+    let author = show_author(&merge.author, merge.vector_origin, name);
+    lines.push(format!("    {}", style.dim(&author)));
     lines.extend(show_findings(&merge.findings, style));
     lines
+}
+
+/// The keys in short, whole where they cannot be told apart.
+fn names(sources: &[PlanSource]) -> Vec<String> {
+    short_keys(&sources.iter().map(|source| source.key.as_str()).collect::<Vec<_>>())
 }
 
 fn partition(scope: &[String], memory_type: &str) -> String {
@@ -88,16 +99,15 @@ fn partition(scope: &[String], memory_type: &str) -> String {
     parts.filter(|part| !part.is_empty()).map(|part| format!("{} · ", escape(part))).collect()
 }
 
-fn sources(sources: &[PlanSource], mark: &str, style: Style) -> Vec<String> {
-    let keys: Vec<String> = sources.iter().map(|source| short_key(&source.key)).collect();
-    let key_width = keys.iter().map(|key| columns(key)).max().unwrap_or(0);
+fn sources(sources: &[PlanSource], names: &[String], mark: &str, style: Style) -> Vec<String> {
+    let key_width = names.iter().map(|name| columns(name)).max().unwrap_or(0);
     let line = |(source, key): (&PlanSource, &String)| {
         let facts =
             format!("{}  {}  {:.3}", pad(key, key_width), date(source.created_at), source.distance);
         let text = style.fit(&source.text, style.width.saturating_sub(columns(&facts) + 6));
         format!("  {mark} {}  {text}", style.dim(&facts))
     };
-    sources.iter().zip(&keys).map(line).collect()
+    sources.iter().zip(names).map(line).collect()
 }
 
 fn date(date: Option<Timestamp>) -> String {
@@ -105,10 +115,14 @@ fn date(date: Option<Timestamp>) -> String {
 }
 
 /// Who wrote a text, and where its vector comes from.
-pub(crate) fn show_author(author: &Author, vector: VectorOrigin) -> String {
+pub(crate) fn show_author(
+    author: &Author,
+    vector: VectorOrigin,
+    name: impl Fn(&str) -> String,
+) -> String {
     let text = match author {
         Author::Extractive { kept } => {
-            format!("kept unchanged from {}: it says all that the others say", short_key(kept))
+            format!("kept unchanged from {}: it says all that the others say", name(kept))
         }
         Author::Llm { model, prompt, tokens, calls } => format!(
             "written by {} (prompt {}, {}, {tokens} tokens) and verified",
@@ -143,7 +157,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
         lines.push(String::new());
         let line = format!("{title}  {}", style.dim(kind.trim_end_matches(" · ")));
         lines.push(line.trim_end().to_owned());
-        lines.extend(sources(&group.members, &style.yellow("·"), style));
+        lines.extend(sources(&group.members, &names(&group.members), &style.yellow("·"), style));
         if !detail.is_empty() {
             lines.push(format!("    {}", style.dim(&detail)));
         }

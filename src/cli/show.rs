@@ -84,7 +84,7 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
         ("scope", escape(&merge.partition.scope.join(", "))),
         ("index", format!("{} ({})", escape(&merge.index), escape(&merge.layout))),
         ("result", escape(&merge.result_key)),
-        ("text", show_author(&merge.author, merge.vector_origin)),
+        ("text", show_author(&merge.author, merge.vector_origin, escape)),
         ("distance", format!("≤ {} ({})", merge.threshold, escape(&merge.distance))),
         ("parents", merge.parents.join(", ")),
         ("undo until", merge.undo_until.map_or_else(|| "not at all".to_owned(), date)),
