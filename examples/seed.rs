@@ -51,8 +51,12 @@ fn model() -> Result<Onnx> {
     let manifest = Manifest::named("all-MiniLM-L6-v2-int8")?;
     let runtime = std::env::var("MEMFOLD_ONNXRUNTIME").context("MEMFOLD_ONNXRUNTIME is not set")?;
     let models = std::env::var("MEMFOLD_MODEL_DIR").context("MEMFOLD_MODEL_DIR is not set")?;
-    let folder = Path::new(&models).join("all-MiniLM-L6-v2-int8");
-    Ok(Onnx::load(Path::new(&runtime), manifest, &folder, 2)?)
+    Ok(Onnx::load(
+        Path::new(&runtime),
+        manifest,
+        Path::new(&models),
+        2,
+    )?)
 }
 
 /// Fixed ids, so that two demos print the same.
