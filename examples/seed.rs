@@ -59,10 +59,10 @@ fn model() -> Result<Onnx> {
     )?)
 }
 
-/// Fixed ids, so that two demos print the same.
+/// Fixed ids that look like real ones, so that two demos print the same.
 fn ulid(number: usize, kind: u128) -> String {
-    let number = u64::try_from(number).unwrap_or(u64::MAX);
-    ulid::Ulid::from_parts(1_790_000_000_000 + number, kind).to_string()
+    let spread = (number as u128 * 2 + kind + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060);
+    ulid::Ulid::from_parts(1_790_000_000_000 + number as u64, spread).to_string()
 }
 
 #[rustfmt::skip]
