@@ -6,17 +6,16 @@
 use std::time::Duration;
 
 use redis::aio::ConnectionLike;
-use redis::{FromRedisValue, Value};
 use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Retire, State, StoredRecord};
-use super::{Lease, Storage, StoreError, digest, keys, undo};
+use super::{Lease, Storage, StoreError, digest, keys, visible};
 use crate::layout::Record;
 use crate::memory::{Digest, Reason};
 
-/// How long a result may take to appear where the index works in the background.
-const APPEARS_WITHIN: Duration = Duration::from_secs(2);
+/// 100 years, in ms: longer times are this long. Sums with the time of day stay exact on the server.
+const LONGEST_MS: u128 = 100 * 365 * 24 * 3600 * 1000;
 
 /// One merge, ready to be written.
 #[derive(Clone, Debug)]
@@ -189,7 +188,7 @@ pub async fn commit(
     }
     let committed = outcome(record, &reply?)?;
     if commit.check_after && committed == Committed::Merged {
-        check_after(con, functions, commit).await?;
+        visible::check_after(con, functions, commit).await?;
     }
     Ok(committed)
 }
@@ -234,7 +233,7 @@ fn validate(commit: &Commit<'_>) -> Result<usize, CommitError> {
             "the result is of another storage than the sources",
         ));
     }
-    if commit.record.retire != Retire::Delete && commit.window.is_zero() {
+    if commit.record.retire != Retire::Delete && millis(commit.window) == 0 {
         return Err(CommitError::Invalid(
             "an undo window of nothing; delete the sources instead",
         ));
@@ -258,7 +257,7 @@ fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
         storage: record.storage,
         retire: record.retire,
         index: &record.index,
-        vector_field: escape(commit.vector_field),
+        vector_field: visible::escape(commit.vector_field),
         user: &record.partition.user,
         run_id: &record.run_id,
         sources: record.sources.iter().map(source).collect(),
@@ -334,76 +333,8 @@ fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitEr
     })
 }
 
-/// Waits for the result to appear; if it does not, the merge is taken back, without a veto.
-async fn check_after(
-    con: &mut impl ConnectionLike,
-    functions: &Functions,
-    commit: &Commit<'_>,
-) -> Result<(), CommitError> {
-    let key = &commit.record.result_key;
-    let found = async {
-        while !is_found(con, commit).await? {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok::<_, StoreError>(())
-    };
-    let detail = match tokio::time::timeout(APPEARS_WITHIN, found).await {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("it did not appear within {APPEARS_WITHIN:?}"),
-    };
-    match undo::take_back(con, functions, &commit.record.merge_id, commit.ledger).await {
-        Ok(()) => Err(CommitError::NotVisible {
-            key: key.clone(),
-            detail,
-        }),
-        Err(error) => Err(CommitError::Broken(error.to_string())),
-    }
-}
-
-async fn is_found(con: &mut impl ConnectionLike, commit: &Commit<'_>) -> Result<bool, StoreError> {
-    let key = &commit.record.result_key;
-    let query = format!("*=>[KNN 1 @{} $vector]", escape(commit.vector_field));
-    let mut cmd = redis::cmd("FT.SEARCH");
-    cmd.arg(&commit.record.index)
-        .arg(query)
-        .arg("INKEYS")
-        .arg(1)
-        .arg(key)
-        .arg("NOCONTENT");
-    cmd.arg("PARAMS")
-        .arg(2)
-        .arg("vector")
-        .arg(commit.vector)
-        .arg("DIALECT")
-        .arg(2);
-    let reply: Value = cmd.query_async(con).await?;
-    Ok(names(&reply, key))
-}
-
-/// Whether a text stands anywhere in a reply (RESP2 and RESP3 differ in shape).
-fn names(reply: &Value, key: &str) -> bool {
-    match reply {
-        Value::Array(items) => items.iter().any(|item| names(item, key)),
-        Value::Map(pairs) => pairs.iter().any(|(_, value)| names(value, key)),
-        text => String::from_redis_value_ref(text).is_ok_and(|text| text == key),
-    }
-}
-
-/// A field name as the query syntax needs it.
-fn escape(field: &str) -> String {
-    let mut escaped = String::with_capacity(field.len());
-    for c in field.chars() {
-        if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
 pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+    duration.as_millis().min(LONGEST_MS) as u64
 }
 
 fn is_reply_lost(error: &StoreError) -> bool {
@@ -413,16 +344,4 @@ fn is_reply_lost(error: &StoreError) -> bool {
 
 fn unencodable() -> CommitError {
     CommitError::Invalid("the record cannot be encoded")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_name_is_escaped_for_the_query() {
-        assert_eq!(escape("embedding_2"), "embedding_2");
-        assert_eq!(escape("my-vec.tor"), "my\\-vec\\.tor");
-        assert_eq!(escape("向量"), "向量");
-    }
 }

@@ -81,11 +81,11 @@ impl From<RedisError> for StoreError {
             || upper.contains("NOAUTH")
         {
             Self::Auth(text)
-        } else if upper.contains("NOPERM") {
+        } else if upper.contains("NOPERM") || upper.contains("ACL FAILURE IN SCRIPT") {
             Self::Permission(text)
         } else if upper.contains("READONLY") || upper.contains("READ ONLY REPLICA") {
             Self::ReadOnly(text)
-        } else if upper.contains("OOM") {
+        } else if error.code() == Some("OOM") || upper.contains("OOM COMMAND NOT ALLOWED") {
             Self::OutOfMemory(text)
         } else if upper.contains("UNKNOWN COMMAND") && upper.contains("FT.") {
             Self::NoSearch

@@ -48,12 +48,12 @@ impl Function {
         }
     }
 
-    /// Whether it may run at the memory limit: only what gives memory back, and undo, which must
-    /// always be possible.
+    /// Whether it may run at the memory limit: what takes no memory, and undo, which must always
+    /// be possible.
     fn flags(self) -> &'static str {
         match self {
-            Self::Undo | Self::Release => "allow-oom",
-            Self::Commit | Self::Acquire | Self::Renew => "",
+            Self::Undo | Self::Renew | Self::Release => "allow-oom",
+            Self::Commit | Self::Acquire => "",
         }
     }
 

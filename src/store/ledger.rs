@@ -22,7 +22,9 @@ const PAGE: usize = 500;
 pub enum Retire {
     /// They are renamed into the undo store, for the undo window.
     Rename,
-    /// Their `DUMP` payloads are kept for the undo window, for an index covers the undo store.
+    /// Their `DUMP` payloads are kept for the undo window, for an index covers the undo store. They
+    /// come back as they would from a restart of the server: RedisJSON may print numbers below
+    /// 1e-6 with another last digit then.
     Dump,
     /// They are deleted at once: no undo.
     Delete,
@@ -67,7 +69,7 @@ pub struct MergeRecord {
     pub result_key: String,
     /// The sources, sorted by key.
     pub sources: Vec<SourceRecord>,
-    /// The merges whose results are among the sources.
+    /// The merges whose results are among the sources: undoing one of them needs this one undone.
     pub parents: Vec<String>,
     /// What the guards saw without objecting.
     pub findings: Vec<Finding>,
@@ -211,6 +213,28 @@ pub async fn merges_of_run(
                 Event::Merged if !undone.contains(&entry.merge_id) => found.push(entry.merge_id),
                 Event::Merged => {}
             }
+        }
+    }
+    Ok(found)
+}
+
+/// The merges that these memories are the results of, for [`MergeRecord::parents`]. `claims` are
+/// keys with the merge ids that their own provenance names; one that was copied from another
+/// memory, or whose merge does not stand, counts for nothing.
+///
+/// # Errors
+/// [`StoreError`] if a record cannot be read.
+pub async fn parents(
+    con: &mut impl ConnectionLike,
+    claims: &[(&str, &str)],
+) -> Result<Vec<String>, StoreError> {
+    let mut found = Vec::new();
+    for &(key, merge_id) in claims {
+        if let Some(stored) = show(con, merge_id).await?
+            && stored.state == State::Merged
+            && stored.merge.result_key == key
+        {
+            found.push(merge_id.to_owned());
         }
     }
     Ok(found)

@@ -113,9 +113,9 @@ end
 
 local function append(write, ledger, spec, event)
   local at, first = now_ms(), kind(ledger) == 'none'
-  write({ 'XADD', ledger, 'MINID', '~', ms(at - spec.ledger_ms), '*', 'merge_id', spec.merge_id,
-    'event', event, 'user', spec.user, 'run_id', spec.run_id, 'at_ms', ms(at),
-    'retired', #spec.sources },
+  write({ 'XADD', ledger, 'MINID', '~', ms(math.max(0, at - spec.ledger_ms)), '*',
+    'merge_id', spec.merge_id, 'event', event, 'user', spec.user, 'run_id', spec.run_id,
+    'at_ms', ms(at), 'retired', #spec.sources },
     function(id) return first and { 'UNLINK', ledger } or { 'XDEL', ledger, id } end)
 end
 
@@ -208,7 +208,9 @@ local function commit(keys, args)
       .. '","merge":' .. args[2] .. '}'
     write({ 'SET', record, text, 'PX', ms(spec.ledger_ms) }, { 'UNLINK', record })
     for _, pointer in ipairs(pointers) do
-      write({ 'SET', pointer, spec.merge_id, 'PX', ms(spec.ledger_ms) }, { 'UNLINK', pointer })
+      -- Not over another's: a memory may carry the provenance of one that it was copied from.
+      write({ 'SET', pointer, spec.merge_id, 'PX', ms(spec.ledger_ms), 'NX' },
+        function(reply) return reply and { 'UNLINK', pointer } or nil end)
     end
     append(write, ledger, spec, 'merged')
     for i, source in ipairs(spec.sources) do retire(write, spec, source, copies[i]) end
@@ -296,7 +298,9 @@ local function undo(keys, args)
     append(write, ledger, spec, 'undone')
     local rest = { 'UNLINK', aside }
     for _, key in ipairs(copies) do rest[#rest + 1] = key end
-    for _, key in ipairs(pointers) do rest[#rest + 1] = key end
+    for _, key in ipairs(pointers) do
+      if redis.call('GET', key) == spec.merge_id then rest[#rest + 1] = key end
+    end
     write(rest)
     return { 'RESTORED', edited and beside or '', unpack(gone) }
   end)

@@ -19,6 +19,7 @@ mod lease;
 mod ledger;
 mod reply;
 mod undo;
+mod visible;
 
 pub use commit::{Commit, CommitError, Committed, commit, vetoed};
 pub use digest::{group_digest, record_digest};
@@ -29,7 +30,7 @@ pub use keys::{LEDGER, beside, covering_index};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
-    merges_of_run, originals, show,
+    merges_of_run, originals, parents, show,
 };
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 

@@ -57,6 +57,9 @@ pub enum UndoError {
         /// The first source without an original.
         key: String,
     },
+    /// It was made without an undo window.
+    #[error("merge {0} was made without an undo window; its originals were deleted")]
+    Deleted(String),
     /// The result is not as it was written.
     #[error(
         "the result of merge {merge_id} at {key} was edited since; --force undoes the merge and \
@@ -198,6 +201,9 @@ async fn undo_one(
         .ok_or_else(|| UndoError::Unknown(merge_id.to_owned()))?;
     if stored.state == State::Undone {
         return Err(UndoError::Already(merge_id.to_owned()));
+    }
+    if stored.merge.retire == Retire::Delete {
+        return Err(UndoError::Deleted(merge_id.to_owned()));
     }
     let beside = keys::beside(&stored.merge.result_key, &(options.new_id)());
     let spec = spec(&stored, options, veto)?;

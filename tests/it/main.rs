@@ -5,6 +5,7 @@
 )]
 
 mod commit;
+mod crash;
 mod embed;
 mod lease;
 mod llm;

@@ -3,7 +3,7 @@
 use memfold::layout::Record;
 use memfold::store::{
     CommitError, Committed, Event, MergeRecord, Retire, State, Storage, UndoError, group_digest,
-    history, merges_of_run, originals, show, vetoed,
+    history, merges_of_run, originals, parents, show, vetoed,
 };
 
 use crate::support::merging::{Case, KINDS, VECTOR};
@@ -263,10 +263,7 @@ async fn after_the_window_and_without_one_there_is_no_undo() {
         );
         let before = picture::all(&mut case.con).await;
         let refused = case.undo("M1", true, true).await;
-        assert!(
-            matches!(refused, Err(UndoError::Window { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(UndoError::Deleted(_))), "{refused:?}");
         assert_eq!(picture::all(&mut case.con).await, before);
 
         // One copy gone is enough.
@@ -292,9 +289,8 @@ async fn generations(case: &mut Case) -> Vec<Picture> {
     let keys = case.put(4).await;
     let mut current = keys[0].clone();
     let mut pictures = Vec::new();
-    for generation in 1..=3 {
+    for (generation, other) in (1..).zip(keys[1..].iter().cloned()) {
         pictures.push(picture::memories(&mut case.con).await);
-        let other = keys[generation].clone();
         let mut plan = case
             .plan(&format!("M{generation}"), &[current, other.clone()])
             .await;
@@ -350,6 +346,55 @@ async fn a_cascade_that_stops_says_how_far_it_came() {
             other => panic!("{other:?}"),
         }
         assert_eq!(picture::memories(&mut case.con).await, before[1]);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_claim_to_a_result_changes_nothing() {
+    for kind in KINDS {
+        let mut case = Case::new(kind).await;
+        let keys = case.put(5).await;
+        let first = case.plan("M1", &keys[..2]).await;
+        case.commit(&first).await.unwrap();
+        let claims = [
+            (keys[0].as_str(), "M1"),
+            (keys[2].as_str(), "M1"),
+            (keys[3].as_str(), "M9"),
+        ];
+        assert_eq!(parents(&mut case.con, &claims).await.unwrap(), ["M1"]);
+        let group = [keys[0].clone(), keys[2].clone()];
+        let own = MergeRecord {
+            parents: vec!["M1".to_owned()],
+            ..case.plan("M2", &group).await
+        };
+        case.commit(&own).await.unwrap();
+        // Made and undone without that check: the pointer to the true one must stay.
+        let foreign = case.plan("M3", &keys[3..]).await;
+        let foreign = MergeRecord {
+            parents: vec!["M1".to_owned()],
+            ..foreign
+        };
+        case.commit(&foreign).await.unwrap();
+        case.undo("M3", false, false).await.unwrap();
+        match case.undo("M1", false, false).await {
+            Err(UndoError::Later { later, .. }) => assert_eq!(later, "M2"),
+            other => panic!("{other:?}"),
+        }
+        case.undo("M2", false, false).await.unwrap();
+        assert!(
+            parents(&mut case.con, &[(&keys[0], "M1")])
+                .await
+                .unwrap()
+                .len()
+                == 1
+        );
+        case.undo("M1", false, false).await.unwrap();
+        assert!(
+            parents(&mut case.con, &[(&keys[0], "M1")])
+                .await
+                .unwrap()
+                .is_empty()
+        );
     }
 }
 

@@ -93,34 +93,44 @@ impl Case {
 
     /// Reads a record as the snapshot does.
     pub(crate) async fn read(&mut self, key: &str) -> Record {
-        match self.index.storage {
-            Storage::Json => {
-                let text = redis::cmd("JSON.GET")
+        self.try_read(key).await.unwrap()
+    }
+
+    async fn try_read(&mut self, key: &str) -> redis::RedisResult<Record> {
+        Ok(match self.index.storage {
+            Storage::Json => Record::Json(
+                redis::cmd("JSON.GET")
                     .arg(key)
                     .query_async(&mut self.con)
-                    .await;
-                Record::Json(text.unwrap())
-            }
-            Storage::Hash => {
-                let fields = redis::cmd("HGETALL")
+                    .await?,
+            ),
+            Storage::Hash => Record::Hash(
+                redis::cmd("HGETALL")
                     .arg(key)
                     .query_async(&mut self.con)
-                    .await;
-                Record::Hash(fields.unwrap())
-            }
-        }
+                    .await?,
+            ),
+        })
     }
 
     /// The record of a merge of these keys as they are now; the result goes on the first one.
     pub(crate) async fn plan(&mut self, merge_id: &str, keys: &[String]) -> MergeRecord {
+        self.try_plan(merge_id, keys).await.unwrap()
+    }
+
+    /// The same on a server that may be gone.
+    pub(crate) async fn try_plan(
+        &mut self,
+        merge_id: &str,
+        keys: &[String],
+    ) -> redis::RedisResult<MergeRecord> {
         let mut sources = Vec::new();
         for key in keys {
-            let record = self.read(key).await;
+            let record = self.try_read(key).await?;
             let at: i64 = redis::cmd("PEXPIRETIME")
                 .arg(key)
                 .query_async(&mut self.con)
-                .await
-                .unwrap();
+                .await?;
             sources.push(SourceRecord {
                 key: key.clone(),
                 digest: record_digest(&record),
@@ -130,7 +140,7 @@ impl Case {
                 expires_at_ms: (at >= 0).then_some(at),
             });
         }
-        MergeRecord {
+        Ok(MergeRecord {
             version: RECORD_VERSION,
             merge_id: merge_id.to_owned(),
             run_id: "run-1".to_owned(),
@@ -155,7 +165,7 @@ impl Case {
             merged_at: Timestamp::UNIX_EPOCH,
             retire: Retire::Rename,
             undo_until: None,
-        }
+        })
     }
 
     /// A result record: `text` with `vector`, in the recipe's shape.
