@@ -373,3 +373,6 @@ fn not_read(reason: Reason, detail: impl Into<String>) -> NotRead {
         user: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

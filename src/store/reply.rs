@@ -111,12 +111,12 @@ fn refuse_warnings(body: &Value) -> Result<(), StoreError> {
 
 /// Tells the search module's errors apart; the module gives them no code.
 pub(crate) fn search_error(error: RedisError) -> StoreError {
-    let text = error.to_string();
-    let lower = text.to_lowercase();
+    let words = words(&error);
+    let lower = words.to_lowercase();
     if lower.contains("cursor not found") || lower.contains("cursor does not exist") {
-        StoreError::Partial(format!("the cursor was lost: {text}"))
+        StoreError::Partial(format!("the cursor was lost: {words}"))
     } else if lower.contains("timeout limit was reached") {
-        StoreError::Partial(text)
+        StoreError::Partial(words)
     } else {
         error.into()
     }
@@ -124,8 +124,16 @@ pub(crate) fn search_error(error: RedisError) -> StoreError {
 
 /// Whether the server says that it has no index of that name.
 pub(crate) fn says_no_index(error: &RedisError) -> bool {
-    let lower = error.to_string().to_lowercase();
+    let lower = words(error).to_lowercase();
     lower.contains("no such index") || lower.contains("unknown index name")
+}
+
+/// The server's own words. The client takes the first for a code, which the module's are not.
+fn words(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
+    }
 }
 
 /// The value of `name` in a map, or in an array of names and values in turn.

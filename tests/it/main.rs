@@ -5,10 +5,13 @@
 )]
 
 mod commit;
+mod connect;
 mod crash;
 mod embed;
+mod layout;
 mod lease;
 mod llm;
 mod llm_real;
+mod snapshot;
 mod support;
 mod undo;
