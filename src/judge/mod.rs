@@ -21,7 +21,7 @@ pub(crate) mod facts;
 mod identifiers;
 pub(crate) mod items;
 mod negation;
-pub mod normalize;
+pub(crate) mod normalize;
 mod numbers;
 mod numerals;
 pub(crate) mod partition;
@@ -31,6 +31,8 @@ pub(crate) mod sentences;
 mod times;
 mod units;
 pub(crate) mod words;
+
+pub use self::normalize::normalize;
 
 use jiff::Timestamp;
 
