@@ -188,11 +188,20 @@ impl<'a> Rows<'a> {
 }
 
 /// The scalar product in f64; each product of two f32 is exact there. Eight sums side by side do
-/// not wait for each other, in a fixed order.
+/// not wait for each other, and are always added in the same order.
 fn dot(x: ArrayView1<'_, f32>, y: ArrayView1<'_, f32>) -> f64 {
+    let (Some(x), Some(y)) = (x.to_slice(), y.to_slice()) else {
+        return dot(x.to_owned().view(), y.to_owned().view());
+    };
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     let mut sums = [0.0_f64; 8];
-    for (i, (&x, &y)) in x.iter().zip(y).enumerate() {
-        sums[i % 8] += f64::from(x) * f64::from(y);
+    for (x, y) in x.iter().zip(y) {
+        for (sum, (&x, &y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+            *sum += f64::from(x) * f64::from(y);
+        }
+    }
+    for (sum, (&x, &y)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+        *sum += f64::from(x) * f64::from(y);
     }
     sums.iter().sum()
 }
