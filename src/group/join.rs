@@ -243,19 +243,21 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_inclusive_and_equal_rows_are_at_zero() {
-        // Lengths whose squares are not exact: 1 − s / (√s · √s) would not be 0.
-        let rows = ndarray::array![[0.1_f32, 0.7, 0.3], [0.3, 0.9, 0.1], [0.1, 0.7, 0.3]];
+    fn the_threshold_is_inclusive() {
+        let rows = ndarray::array![[0.1_f32, 0.7, 0.3], [0.3, 0.9, 0.1], [0.9, 0.1, 0.3]];
         let all = threshold_join(rows.view(), 2.0);
-        assert_eq!(
-            all.iter().map(|p| (p.a, p.b)).collect::<Vec<_>>(),
-            [(0, 1), (0, 2), (1, 2)]
-        );
-        assert_eq!(all[1].distance, 0.0);
-        assert_eq!(all[0].distance, all[2].distance);
-        assert_eq!(found(rows.view(), 0.0), [(0, 2)]);
-        assert_eq!(found(rows.view(), all[0].distance).len(), 3);
-        assert_eq!(found(rows.view(), all[0].distance.next_down()).len(), 1);
+        assert_eq!(found(rows.view(), 2.0), [(0, 1), (0, 2), (1, 2)]);
+        assert_eq!(found(rows.view(), all[0].distance), [(0, 1)]);
+        assert_eq!(found(rows.view(), all[0].distance.next_down()), []);
+    }
+
+    #[test]
+    fn equal_rows_are_at_zero() {
+        let n = 200;
+        let once = near_rows(n, 7, 3);
+        let twice = ndarray::concatenate![Axis(0), once, once];
+        let zero = found(twice.view(), 0.0);
+        assert!((0..n).all(|row| zero.contains(&(row as u32, (row + n) as u32))));
     }
 
     #[test]
