@@ -1,4 +1,5 @@
 //! The command line as a user meets it, without a server.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic, as the tests do")]
 
 use std::fs;
 use std::io::Read;

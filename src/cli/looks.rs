@@ -52,7 +52,7 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
     if facts.vector(&vector.attribute).is_err() {
         return other("an index whose vectors this version does not read");
     }
-    let find = |names: &[&'static str]| names.iter().copied().find(|name| has(&name));
+    let find = |names: &[&'static str]| names.iter().copied().find(|name| has(name));
     let (Some(_), Some(user)) = (find(ROLES[0].1), find(ROLES[1].1)) else {
         return other("an index with vectors, but with no text or user that memfold knows");
     };

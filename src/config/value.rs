@@ -97,7 +97,7 @@ impl Value for Duration {
         let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
         let (unit, size) = units
             .into_iter()
-            .find(|(_, size)| millis > 0 && millis % size == 0)
+            .find(|(_, size)| millis > 0 && millis.is_multiple_of(*size))
             .unwrap_or(("s", 1000));
         Some(format!("{}{unit}", millis / size))
     }
