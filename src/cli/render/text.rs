@@ -15,7 +15,11 @@ pub(crate) struct Style {
 
 impl Style {
     fn paint(self, code: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.color {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -45,7 +49,11 @@ impl Style {
     /// Memory text in at most `room` columns; whole with `verbose`.
     pub(crate) fn fit(self, text: &str, room: usize) -> String {
         let text = escape(text);
-        if self.verbose { text } else { shorten(&text, room.max(20)) }
+        if self.verbose {
+            text
+        } else {
+            shorten(&text, room.max(20))
+        }
     }
 }
 
@@ -147,7 +155,10 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        assert_eq!(escape("a\x1b[31mred\x07\r\n"), "a\\u{1b}[31mred\\u{7}\\r\\n");
+        assert_eq!(
+            escape("a\x1b[31mred\x07\r\n"),
+            "a\\u{1b}[31mred\\u{7}\\r\\n"
+        );
         assert_eq!(escape("\u{9b}31m \u{202e}evil"), "\\u{9b}31m \\u{202e}evil");
         assert_eq!(escape("用户 👩‍👩‍👧 é"), "用户 👩‍👩‍👧 é");
     }
@@ -156,8 +167,14 @@ mod tests {
     fn json_stays_json() {
         let document = serde_json::json!({ "text": "\u{9b}31m \u{7f} \u{202e} 用 \n \u{1b}" });
         let safe = escape_json(&format!("{document:#}"));
-        assert!(!safe.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']), "{safe}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), document);
+        assert!(
+            !safe.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']),
+            "{safe}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
+            document
+        );
     }
 
     #[test]
