@@ -70,10 +70,9 @@ impl Pipeline {
             .iter()
             .map(|s| (s.key.as_str(), &s.digest))
             .collect();
-        let sources = match {
-            let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
-            records::load(conn, storage, self.layout.as_ref(), &pinned).await
-        } {
+        let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
+        let loaded = records::load(conn, storage, self.layout.as_ref(), &pinned).await;
+        let sources = match loaded {
             Ok(sources) => sources,
             Err(LoadError::Store(error)) => return Err(error.into()),
             Err(error @ LoadError::Changed { .. }) => {

@@ -360,10 +360,9 @@ impl Pipeline {
             let limit = self.options.max_group_chars;
             let detail = format!("{chars} characters, the limit is {limit} (--max-group-chars)");
             Some((Reason::GroupTooLarge, detail))
-        } else if let Some(detail) = self.no_vector(&draft.space) {
-            Some((Reason::NoEmbedder, detail))
         } else {
-            None
+            let detail = self.no_vector(&draft.space)?;
+            Some((Reason::NoEmbedder, detail))
         }
     }
 
