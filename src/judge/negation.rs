@@ -15,10 +15,10 @@ const WORDS: &[&str] = &[
     "wouldnt", "shouldnt", "couldnt", "hasnt", "havent", "hadnt", "non",
     // German, Dutch
     "nicht", "nichts", "nie", "niemals", "kein", "keine", "keinen", "keinem", "keiner", "keines",
-    "ohne", "weder", "niemand", "verzichtet", "geen", "niet", "nooit", "zonder",
-    // Spanish, Portuguese, Italian, French
-    "nunca", "jamás", "sin", "ningún", "ninguna", "ninguno", "nadie", "tampoco", "dejó", "não",
-    "sem", "senza", "mai", "pas", "jamais", "sans", "aucun", "aucune", "ne",
+    "ohne", "weder", "niemand", "geen", "niet", "nooit", "zonder",
+    // Spanish, Portuguese, Italian, French; not `mai`, which is a month elsewhere
+    "nunca", "jamás", "sin", "ningún", "ninguna", "ninguno", "nadie", "tampoco", "não",
+    "sem", "senza", "pas", "jamais", "sans", "aucun", "aucune", "ne",
     // Russian, Ukrainian, Polish
     "не", "нет", "ни", "никогда", "без", "nie", "bez", "nigdy",
 ];
