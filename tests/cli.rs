@@ -98,11 +98,13 @@ fn wrong_usage_ends_with_2() {
     let plan = ["merge", "--user", "a", "--plan-out", "p.json"];
     for args in [
         &["merge"][..],
+        &["merge", "--dry-run"],
         &["merge", "--usr", "alice"],
         &["nonsense"],
         &["merge", "--user", "a", "--threshold", "3"],
         &["merge", "--user", "a", "--distance", "far"],
         &["undo"],
+        &["undo", "--force"],
         &["undo", "01A", "--run", "01B"],
         &["apply", "missing.json"],
         &["history", "--limit", "many"],

@@ -13,7 +13,7 @@ use super::render::{Style, escape};
 use super::{Context, json, open};
 use crate::config::Settings;
 use crate::layout::Layout;
-use crate::store::index::{IndexFacts, index_facts};
+use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts};
 
 /// Check everything that memfold needs, and say what to do where something is missing
 ///
@@ -168,19 +168,19 @@ fn index(settings: &Settings, facts: &IndexFacts) -> Vec<Check> {
 }
 
 fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
-    match facts.vector(&settings.fields_vector) {
-        Ok(vector) => {
-            let found = format!(
-                "{} ({:?}), {} dimensions, {:?}, cosine",
-                facts.name, facts.storage, vector.dims, vector.dtype
-            );
-            Check::ok("index", found)
-        }
-        Err(error) => {
-            let advice = "`memfold inspect` shows the index's fields and the flags to use";
-            Check::fail("index", error.to_string(), advice)
-        }
+    if let Err(error) = facts.vector(&settings.fields_vector) {
+        let advice = "`memfold inspect` shows the index's fields and the flags to use";
+        return Check::fail("index", error.to_string(), advice);
     }
+    let storage = match facts.storage {
+        Storage::Json => "JSON",
+        Storage::Hash => "HASH",
+    };
+    let vector = match facts.field(&settings.fields_vector).map(|field| &field.kind) {
+        Some(FieldKind::Vector(v)) => format!(", {} × {}, {}", v.dims, v.data_type, v.metric),
+        _ => String::new(),
+    };
+    Check::ok("index", format!("{} ({storage}{vector})", facts.name))
 }
 
 /// Text and user must be in the index; what else is not in it is read from the records.

@@ -40,7 +40,7 @@ pub(crate) const CODES: &[(Exit, u8, &str)] = &[
     (
         Exit::SomeNotMerged,
         4,
-        "an error kept some groups from being merged; their memories are untouched",
+        "some groups could not be merged because of an error; their memories are untouched",
     ),
     (
         Exit::OverLimit,

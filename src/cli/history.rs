@@ -8,7 +8,7 @@ use crate::store::{Entry, Event, history};
 
 /// List what was merged and undone, newest first
 ///
-/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, retired}]}.
+/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources}]}.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Only this user, exactly as stored
@@ -31,7 +31,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         context.out.note("nothing was merged yet");
     } else {
         let rows = entries.iter().map(row).collect();
-        let header = ["when", "what", "merge", "user", "retired", "run"];
+        let header = ["when", "what", "merge", "user", "memories", "run"];
         context.out.data(&table(&header, rows, context.out.style))?;
     }
     Ok(Exit::Done)
@@ -45,7 +45,7 @@ fn document(entries: &[Entry]) -> Value {
             "user": entry.user,
             "run_id": entry.run_id,
             "at": Timestamp::from_millisecond(entry.at_ms).ok(),
-            "retired": entry.retired,
+            "sources": entry.retired,
         })
     };
     let entries: Vec<Value> = entries.iter().map(entry).collect();
@@ -55,17 +55,17 @@ fn document(entries: &[Entry]) -> Value {
 fn row(entry: &Entry) -> Vec<String> {
     let at = Timestamp::from_millisecond(entry.at_ms);
     vec![
-        at.map_or_else(
-            |_| "?".to_owned(),
-            |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
-        ),
+        at.map_or_else(|_| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()),
         match entry.event {
             Event::Merged => "merged".to_owned(),
             Event::Undone => "undone".to_owned(),
         },
         escape(&entry.merge_id),
         user(&entry.user),
-        entry.retired.to_string(),
+        match entry.event {
+            Event::Merged => format!("{} → 1", entry.retired),
+            Event::Undone => format!("1 → {}", entry.retired),
+        },
         escape(&entry.run_id),
     ]
 }
@@ -85,21 +85,10 @@ mod tests {
             at_ms: 1_795_977_278_700,
             retired: 2,
         };
-        let entries = [
-            entry(Event::Undone, "用户一"),
-            entry(Event::Merged, " a\u{1b}b"),
-        ];
-        let style = Style {
-            color: false,
-            width: 80,
-            verbose: false,
-        };
+        let entries = [entry(Event::Undone, "用户一"), entry(Event::Merged, " a\u{1b}b")];
+        let style = Style { color: false, width: 80, verbose: false };
         let rows = entries.iter().map(row).collect();
-        let text = table(
-            &["when", "what", "merge", "user", "retired", "run"],
-            rows,
-            style,
-        );
+        let text = table(&["when", "what", "merge", "user", "memories", "run"], rows, style);
         insta::assert_snapshot!(format!("{text}\n{:#}", document(&entries)));
     }
 }

@@ -27,10 +27,9 @@ Examples:
 /// Merge the near-duplicate memories of users
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
-#[group(id = "who", required = true, multiple = true, args = ["user", "all_users"])]
 pub(super) struct Args {
     /// A user whose memories to merge, exactly as stored; can be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", required_unless_present = "all_users")]
     user: Vec<String>,
     /// All users, except the shared ids "" and "system" unless --user names them
     #[arg(long)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::exit::{self, Exit, Stop};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
-use crate::memory::{GroupLeft, Plan, Reason};
+use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
 use crate::merge::{MergeError, Pipeline, Report};
 
 pub(super) struct Results<'a> {
@@ -67,6 +67,9 @@ impl<'a> Results<'a> {
             return Ok(());
         }
         let report = self.pipeline.apply(plan, &self.progress).await;
+        if report.as_ref().is_ok_and(|report| !report.not_committed.is_empty()) {
+            self.end_with(Exit::SomeNotMerged);
+        }
         self.report(&plan.user, report).await
     }
 
@@ -167,9 +170,10 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Nothing of this user was even looked at.
+/// Not one record is this user's: all that the index gave belongs to others of a similar name.
 fn is_absent(plan: &Plan) -> bool {
-    plan.memories == 0 && plan.left_alone.is_empty()
+    let others = |memory: &LeftAlone| memory.reason == Reason::ForeignUser;
+    plan.memories == 0 && plan.left_alone.iter().all(others)
 }
 
 /// [`Exit::SomeNotMerged`] if an error, and not a decision, kept a group from being merged.

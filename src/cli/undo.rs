@@ -18,9 +18,9 @@ With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_be
 /// Bring the originals of a merge back, byte for byte
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
-#[group(id = "what", required = true, multiple = false, args = ["merge_id", "run"])]
 pub(super) struct Args {
     /// The merge (see `memfold history`)
+    #[arg(required_unless_present = "run", conflicts_with = "run")]
     merge_id: Option<String>,
     /// Undo all merges of a run instead
     #[arg(long, value_name = "RUN")]

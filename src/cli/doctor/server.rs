@@ -29,7 +29,6 @@ pub(super) async fn checks(conn: &mut ConnectionManager) -> Vec<Check> {
 fn server(info: &InfoDict) -> Check {
     let text = |name: &str| info.get::<String>(name).unwrap_or_default();
     let version = text("redis_version");
-    let found = format!("Redis {version}, {}", text("role"));
     if text("role") == "slave" {
         let found = format!("Redis {version}, a replica");
         return Check::fail(
@@ -38,6 +37,7 @@ fn server(info: &InfoDict) -> Check {
             "connect to the primary; a replica takes no writes",
         );
     }
+    let found = format!("Redis {version}, primary");
     if text("loading") == "1" {
         return Check::fail(
             "server",

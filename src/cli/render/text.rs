@@ -132,14 +132,43 @@ pub(crate) fn pad(text: &str, room: usize) -> String {
     format!("{text}{}", " ".repeat(room.saturating_sub(columns(text))))
 }
 
-/// The end of a key, which is what tells keys apart.
-pub(crate) fn short_key(key: &str) -> String {
-    let key = escape(key);
-    let graphemes: Vec<&str> = key.graphemes(true).collect();
-    match graphemes.len().checked_sub(10) {
-        Some(cut) if cut > 1 => format!("…{}", graphemes[cut + 1..].concat()),
-        _ => key,
+/// Keys of one group in short, so that they can still be told apart.
+///
+/// A ULID's end is its random part; keys that were counted up differ at another place.
+pub(crate) fn short_keys(keys: &[&str]) -> Vec<String> {
+    let keys: Vec<String> = keys.iter().map(|key| escape(key)).collect();
+    let graphemes: Vec<Vec<&str>> = keys.iter().map(|key| key.graphemes(true).collect()).collect();
+    let common = common_prefix(&graphemes);
+    let ends = graphemes.iter().map(|key| window(key, key.len().saturating_sub(KEY))).collect();
+    let middles = graphemes.iter().map(|key| window(key, common)).collect();
+    let distinct = |short: &Vec<String>| {
+        let mut sorted: Vec<&String> = short.iter().collect();
+        sorted.sort();
+        sorted.dedup();
+        sorted.len() == short.len()
+    };
+    [ends, middles].into_iter().find(distinct).unwrap_or(keys)
+}
+
+/// Graphemes shown of a key.
+const KEY: usize = 9;
+
+/// [`KEY`] graphemes from `start` on, with dots for what is left out; a short key as it is.
+fn window(key: &[&str], start: usize) -> String {
+    if key.len() <= KEY + 2 {
+        return key.concat();
     }
+    let start = start.min(key.len() - KEY);
+    let end = start + KEY;
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < key.len() { "…" } else { "" };
+    format!("{before}{}{after}", key[start..end].concat())
+}
+
+fn common_prefix(keys: &[Vec<&str>]) -> usize {
+    let Some((first, others)) = keys.split_first() else { return 0 };
+    let agree = |at: &usize| others.iter().all(|key| key.get(*at) == Some(&first[*at]));
+    (0..first.len()).take_while(agree).count()
 }
 
 /// `1 memory`, `2 memories`.
@@ -186,9 +215,22 @@ mod tests {
     }
 
     #[test]
-    fn keys_keep_their_end() {
-        assert_eq!(short_key("memory:01K9ZZABCDEFGH"), "…ZABCDEFGH");
-        assert_eq!(short_key("memory:1"), "memory:1");
+    fn short_keys_can_be_told_apart() {
+        let short = |keys: &[&str]| short_keys(keys).join(" ");
+        assert_eq!(short(&["memory:1", "memory:2"]), "memory:1 memory:2");
+        assert_eq!(
+            short(&["memory:01K9ZZABCDEFGH", "memory:01K9ZZABCDXXXX"]),
+            "…ZABCDEFGH …ZABCDXXXX"
+        );
+        assert_eq!(
+            short(&["memory:01K9A00000000000", "memory:01K9B00000000000"]),
+            "…A00000000… …B00000000…"
+        );
+        assert_eq!(
+            short(&["m:aa000000000000", "m:ba000000000000", "m:bb000000000000"]),
+            "…aa0000000… …ba0000000… …bb0000000…"
+        );
+        assert_eq!(short(&["only:one:000000001"]), "…000000001");
     }
 
     proptest! {
