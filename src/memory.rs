@@ -185,9 +185,19 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |words: &[String]| {
-            if words.is_empty() { "∅".to_owned() } else { words.join(", ") }
+            if words.is_empty() {
+                "∅".to_owned()
+            } else {
+                words.join(", ")
+            }
         };
-        write!(f, "{}: {} ≠ {}", self.guard, side(&self.left), side(&self.right))
+        write!(
+            f,
+            "{}: {} ≠ {}",
+            self.guard,
+            side(&self.left),
+            side(&self.right)
+        )
     }
 }
 

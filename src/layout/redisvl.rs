@@ -13,7 +13,7 @@ use super::timestamp::Stamp;
 use super::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
-use crate::store::digest::record_digest;
+use crate::store::record_digest;
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::vector::{self, Dtype, VectorError};
 

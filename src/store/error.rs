@@ -58,7 +58,9 @@ pub enum StoreError {
     #[error("the server is out of memory: {0}; nothing was written")]
     OutOfMemory(String),
     /// A cluster.
-    #[error("the server runs in cluster mode, which is not served yet; nothing was read or written")]
+    #[error(
+        "the server runs in cluster mode, which is not served yet; nothing was read or written"
+    )]
     Cluster,
     /// The answer has a shape that memfold does not know.
     #[error("unexpected answer from Redis: {0}")]
@@ -79,11 +81,11 @@ impl From<RedisError> for StoreError {
             || upper.contains("NOAUTH")
         {
             Self::Auth(text)
-        } else if upper.contains("NOPERM") {
+        } else if upper.contains("NOPERM") || upper.contains("ACL FAILURE IN SCRIPT") {
             Self::Permission(text)
         } else if upper.contains("READONLY") || upper.contains("READ ONLY REPLICA") {
             Self::ReadOnly(text)
-        } else if upper.contains("OOM") {
+        } else if error.code() == Some("OOM") || upper.contains("OOM COMMAND NOT ALLOWED") {
             Self::OutOfMemory(text)
         } else if upper.contains("UNKNOWN COMMAND") && upper.contains("FT.") {
             Self::NoSearch
@@ -94,5 +96,9 @@ impl From<RedisError> for StoreError {
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }

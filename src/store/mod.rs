@@ -3,19 +3,35 @@
 //! Keys that memfold itself writes all begin with [`NAMESPACE`]; they are strings and streams,
 //! never HASH or JSON outside the undo store, so that no index can catch them.
 
+mod commit;
 pub mod connect;
-pub mod digest;
+mod digest;
 mod error;
+mod functions;
 pub mod index;
+mod keys;
+mod lease;
+mod ledger;
 pub mod listing;
 pub mod records;
 mod reply;
 pub mod snapshot;
+mod undo;
 pub mod vector;
+mod visible;
 
-pub use digest::record_digest;
+pub use commit::{Commit, CommitError, Committed, commit, vetoed};
+pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
+pub use functions::{Functions, LIBRARY, Wrapper};
 pub use index::Storage;
+pub use keys::{LEDGER, beside, covering_index};
+pub use lease::{Lease, LeaseError};
+pub use ledger::{
+    Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
+    merges_of_run, originals, parents, show,
+};
+pub use undo::{UndoError, UndoOptions, Undone, undo};
 
 /// Prefix of every key that memfold writes for itself.
 pub const NAMESPACE: &str = "memfold:";

@@ -5,7 +5,7 @@ use redis::{RedisResult, Value};
 
 use crate::layout::{Record, Source};
 use crate::memory::Memory;
-use crate::store::digest::record_digest;
+use crate::store::record_digest;
 use crate::store::index::Storage;
 use crate::store::{StoreError, reply};
 

@@ -4,7 +4,11 @@
     reason = "helpers of tests may panic, as the tests do"
 )]
 
+mod commit;
 mod connect;
+mod crash;
 mod layout;
+mod lease;
 mod snapshot;
 mod support;
+mod undo;

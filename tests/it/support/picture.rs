@@ -20,20 +20,22 @@ pub(crate) type Picture = BTreeMap<String, Entry>;
 
 /// Takes the picture of all keys.
 pub(crate) async fn all(con: &mut ConnectionManager) -> Picture {
-    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(con).await.unwrap();
-    let mut picture = Picture::new();
-    for key in keys {
-        if let Some(entry) = entry(con, &key).await {
-            picture.insert(key, entry);
-        }
-    }
-    picture
+    take(con, |_| true).await
 }
 
 /// Takes the picture of all keys that are not memfold's own.
 pub(crate) async fn memories(con: &mut ConnectionManager) -> Picture {
-    let mut picture = all(con).await;
-    picture.retain(|key, _| !key.starts_with(memfold::store::NAMESPACE));
+    take(con, |key| !key.starts_with(memfold::store::NAMESPACE)).await
+}
+
+async fn take(con: &mut ConnectionManager, wanted: impl Fn(&str) -> bool) -> Picture {
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(con).await.unwrap();
+    let mut picture = Picture::new();
+    for key in keys.into_iter().filter(|key| wanted(key)) {
+        if let Some(entry) = entry(con, &key).await {
+            picture.insert(key, entry);
+        }
+    }
     picture
 }
 

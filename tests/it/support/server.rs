@@ -94,6 +94,11 @@ impl Server {
         self.port
     }
 
+    /// The process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A new connection to [`Self::url`].
     pub(crate) async fn connect(&self) -> ConnectionManager {
         connect(&self.url()).await

@@ -135,7 +135,8 @@ impl Mem {
         }
     }
 
-    fn to_json(&self, id: &str) -> serde_json::Value {
+    /// The JSON document.
+    pub(crate) fn to_json(&self, id: &str) -> serde_json::Value {
         json!({
             "content": self.text,
             "memory_type": self.memory_type,
@@ -148,7 +149,8 @@ impl Mem {
         })
     }
 
-    fn to_fields(&self, id: &str, dtype: &str) -> Vec<(&'static str, Vec<u8>)> {
+    /// The fields of the HASH.
+    pub(crate) fn to_fields(&self, id: &str, dtype: &str) -> Vec<(&'static str, Vec<u8>)> {
         vec![
             ("content", self.text.clone().into_bytes()),
             ("memory_type", self.memory_type.clone().into_bytes()),

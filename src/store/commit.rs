@@ -1,0 +1,348 @@
+//! The commit: the result in, the sources out, the record written; all in one step or not at all.
+//!
+//! The result goes in place, on the key of one of its sources (the oldest): an id that an agent
+//! holds stays valid, and key shape, memory id and unknown members stay as the library made them.
+
+use std::time::Duration;
+
+use redis::aio::ConnectionLike;
+use serde::Serialize;
+
+use super::functions::{Function, Functions, unexpected, words};
+use super::ledger::{MergeRecord, Retire, State, StoredRecord};
+use super::{Lease, Storage, StoreError, digest, keys, visible};
+use crate::layout::Record;
+use crate::memory::{Digest, Reason};
+
+/// 100 years, in ms: longer times are this long. Sums with the time of day stay exact on the server.
+const LONGEST_MS: u128 = 100 * 365 * 24 * 3600 * 1000;
+
+/// One merge, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Commit<'a> {
+    /// What is recorded; it names the sources, the result's key and the way of retiring.
+    pub record: &'a MergeRecord,
+    /// The result.
+    pub result: &'a Record,
+    /// The result's vector in the index's data type, little-endian, to find it by.
+    pub vector: &'a [u8],
+    /// The vector field's name in the index (its alias).
+    pub vector_field: &'a str,
+    /// The result's absolute expiry in ms since the epoch; `None` = kept for ever.
+    pub expires_at_ms: Option<i64>,
+    /// How long the originals are kept. Not used with [`Retire::Delete`].
+    pub window: Duration,
+    /// How long the record is kept; at least `window`.
+    pub ledger: Duration,
+    /// The lease that must still be held, if the merge is made under one.
+    pub lease: Option<&'a Lease>,
+    /// Go past a veto.
+    pub forced: bool,
+    /// For servers that index in the background: look for the result after the commit, and take
+    /// the merge back if it does not appear.
+    pub check_after: bool,
+}
+
+/// How a commit ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// The merge was made.
+    Merged,
+    /// A merge of this id stands already; nothing was changed.
+    Already,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// A source is not what was judged.
+    #[error("{key} has changed since it was read ({what}); the group waits for the next run")]
+    Changed {
+        /// The source.
+        key: String,
+        /// What changed.
+        what: String,
+    },
+    /// A key of the undo store is in use.
+    #[error("{key} is in use, though it belongs to memfold; rename or delete it")]
+    Taken {
+        /// The key.
+        key: String,
+    },
+    /// The result would not be found through the index.
+    #[error("the result at {key} would not be found through the index: {detail}")]
+    NotVisible {
+        /// The result's key.
+        key: String,
+        /// What the index says.
+        detail: String,
+    },
+    /// The lease is another's.
+    #[error("the lease was lost to {}", .holder.as_deref().unwrap_or("nobody: it ran out"))]
+    Fenced {
+        /// Fence and token of the one that has it.
+        holder: Option<String>,
+    },
+    /// This very merge was undone before.
+    #[error("this merge was undone before as {merge_id}; it is not made again unless forced")]
+    Vetoed {
+        /// The merge that was undone.
+        merge_id: String,
+    },
+    /// The merge id was used and undone.
+    #[error("merge {0} was made and undone; a new merge needs a new id")]
+    Undone(String),
+    /// The server refused a write; what had been written was taken back.
+    #[error("the server refused a write ({0}); nothing was changed")]
+    Refused(String),
+    /// The server refused to take a write back after refusing another.
+    #[error("the server refused to take a write back ({0}); see `memfold show` and repair by hand")]
+    Broken(String),
+    /// What was to be committed makes no sense.
+    #[error("not a valid merge: {0}")]
+    Invalid(&'static str),
+    /// The store failed. After a lost connection the same commit may be tried again.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl CommitError {
+    /// The reason code under which the group is left alone; `None` where the run must stop.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Changed { .. } => Some(Reason::Changed),
+            Self::NotVisible { .. } => Some(Reason::NotVisible),
+            Self::Vetoed { .. } => Some(Reason::Vetoed),
+            Self::Refused(_) | Self::Taken { .. } => Some(Reason::WriteRefused),
+            _ => None,
+        }
+    }
+}
+
+/// The control part, decoded by the server.
+#[derive(Serialize)]
+struct Spec<'a> {
+    merge_id: &'a str,
+    storage: Storage,
+    retire: Retire,
+    index: &'a str,
+    vector_field: String,
+    user: &'a str,
+    run_id: &'a str,
+    sources: Vec<SpecSource<'a>>,
+    /// Position of the result's key among the sources, from 1.
+    result: usize,
+    expires_at_ms: i64,
+    window_ms: u64,
+    ledger_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<&'a str>,
+    forced: bool,
+    prove: bool,
+}
+
+#[derive(Serialize)]
+struct SpecSource<'a> {
+    digest: &'a Digest,
+    /// -1 = never, as `PEXPIRETIME` says it.
+    expires_at_ms: i64,
+}
+
+/// Commits a merge. The same commit may be sent again at any time: a merge id is used once.
+///
+/// A lost reply is asked for once more here, for the same reason.
+///
+/// # Errors
+/// [`CommitError`]; nothing was written then, except after a lost connection
+/// ([`CommitError::Store`]), where it is either all written or not at all.
+pub async fn commit(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    commit: &Commit<'_>,
+) -> Result<Committed, CommitError> {
+    let record = commit.record;
+    let result = validate(commit)?;
+    let spec = serde_json::to_vec(&spec(commit, result)).map_err(|_| unencodable())?;
+    let text = serde_json::to_vec(record).map_err(|_| unencodable())?;
+    let mut args: Vec<&[u8]> = vec![&spec, &text, commit.vector];
+    match commit.result {
+        Record::Json(text) => args.push(text.as_bytes()),
+        Record::Hash(fields) => {
+            args.extend(
+                fields
+                    .iter()
+                    .flat_map(|(name, value)| [name.as_slice(), value]),
+            );
+        }
+    }
+    let keys = keys_of(commit);
+
+    let mut reply = functions.call(con, Function::Commit, &keys, &args).await;
+    let asked_again = reply.as_ref().is_err_and(is_reply_lost);
+    if asked_again {
+        tracing::debug!(
+            merge_id = record.merge_id,
+            "no reply to the commit, asking again"
+        );
+        reply = functions.call(con, Function::Commit, &keys, &args).await;
+    }
+    let committed = outcome(record, &reply?)?;
+    if commit.check_after && (committed == Committed::Merged || asked_again) {
+        visible::check_after(con, functions, commit).await?;
+    }
+    Ok(committed)
+}
+
+/// Which of these groups (by [`digest::group_digest`]) are vetoed, in their order.
+///
+/// # Errors
+/// [`StoreError`] if the vetoes cannot be read.
+pub async fn vetoed(
+    con: &mut impl ConnectionLike,
+    groups: &[String],
+) -> Result<Vec<bool>, StoreError> {
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut pipe = redis::pipe();
+    for group in groups {
+        pipe.cmd("EXISTS").arg(keys::veto(group));
+    }
+    Ok(pipe.query_async(con).await?)
+}
+
+/// The position of the result's key among the sources.
+fn validate(commit: &Commit<'_>) -> Result<usize, CommitError> {
+    let MergeRecord {
+        sources,
+        result_key,
+        ..
+    } = commit.record;
+    let mut names: Vec<&str> = sources.iter().map(|source| source.key.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() != sources.len() {
+        return Err(CommitError::Invalid("a source is named twice"));
+    }
+    let storage = match commit.result {
+        Record::Json(_) => Storage::Json,
+        Record::Hash(_) => Storage::Hash,
+    };
+    if storage != commit.record.storage {
+        return Err(CommitError::Invalid(
+            "the result is of another storage than the sources",
+        ));
+    }
+    if commit.record.retire != Retire::Delete && millis(commit.window) == 0 {
+        return Err(CommitError::Invalid(
+            "an undo window of nothing; delete the sources instead",
+        ));
+    }
+    sources
+        .iter()
+        .position(|source| source.key == *result_key)
+        .ok_or(CommitError::Invalid(
+            "the result's key is none of the sources'",
+        ))
+}
+
+fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
+    let record = commit.record;
+    let source = |source: &'a super::ledger::SourceRecord| SpecSource {
+        digest: &source.digest,
+        expires_at_ms: source.expires_at_ms.unwrap_or(-1),
+    };
+    Spec {
+        merge_id: &record.merge_id,
+        storage: record.storage,
+        retire: record.retire,
+        index: &record.index,
+        vector_field: visible::escape(commit.vector_field),
+        user: &record.partition.user,
+        run_id: &record.run_id,
+        sources: record.sources.iter().map(source).collect(),
+        result: result + 1,
+        expires_at_ms: commit.expires_at_ms.unwrap_or(-1),
+        window_ms: millis(commit.window),
+        ledger_ms: millis(commit.ledger.max(commit.window)),
+        lease: commit.lease.map(Lease::value),
+        forced: commit.forced,
+        prove: !commit.check_after,
+    }
+}
+
+fn keys_of(commit: &Commit<'_>) -> Vec<String> {
+    let record = commit.record;
+    let id = &record.merge_id;
+    let group: Vec<_> = record
+        .sources
+        .iter()
+        .map(|s| (s.key.as_str(), &s.digest))
+        .collect();
+    let lease = commit.lease.map_or(keys::FENCE, Lease::key);
+    let mut keys = vec![
+        keys::record(id),
+        keys::LEDGER.to_owned(),
+        keys::veto(&digest::group_digest(&group)),
+        lease.to_owned(),
+    ];
+    keys.extend(record.sources.iter().map(|source| source.key.clone()));
+    keys.extend(
+        record
+            .sources
+            .iter()
+            .map(|source| keys::undo(id, &source.key)),
+    );
+    keys.extend(record.parents.iter().map(|parent| keys::pointer(parent)));
+    keys
+}
+
+fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitError> {
+    let changed = |key: &str, what: &str| CommitError::Changed {
+        key: key.to_owned(),
+        what: what.to_owned(),
+    };
+    Err(match words(reply)[..] {
+        ["MERGED", _] => return Ok(Committed::Merged),
+        ["ALREADY", text] => {
+            return match StoredRecord::parse(&record.merge_id, text)?.state {
+                State::Merged => Ok(Committed::Already),
+                State::Undone => Err(CommitError::Undone(record.merge_id.clone())),
+            };
+        }
+        ["MISSING", key] => changed(key, "it is gone"),
+        ["TYPE", key, kind] => changed(key, &format!("it is a {kind}")),
+        ["CHANGED", key] => changed(key, "another content"),
+        ["EXPIRY", key] => changed(key, "another expiry"),
+        ["TAKEN", key] => CommitError::Taken {
+            key: key.to_owned(),
+        },
+        ["NOTVISIBLE", detail] => CommitError::NotVisible {
+            key: record.result_key.clone(),
+            detail: detail.to_owned(),
+        },
+        ["FENCED", holder] => CommitError::Fenced {
+            holder: (!holder.is_empty()).then(|| holder.to_owned()),
+        },
+        ["VETOED", merge_id] => CommitError::Vetoed {
+            merge_id: merge_id.to_owned(),
+        },
+        ["REFUSED", why] => CommitError::Refused(why.to_owned()),
+        ["BROKEN", why] => CommitError::Broken(why.to_owned()),
+        _ => unexpected(reply).into(),
+    })
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    duration.as_millis().min(LONGEST_MS) as u64
+}
+
+fn is_reply_lost(error: &StoreError) -> bool {
+    matches!(error, StoreError::Timeout(_))
+        || matches!(error, StoreError::Other(error) if error.is_io_error())
+}
+
+fn unencodable() -> CommitError {
+    CommitError::Invalid("the record cannot be encoded")
+}

@@ -1,0 +1,186 @@
+//! The names of all keys that memfold writes, and whether an index would catch them.
+
+use redis::Value;
+use redis::aio::ConnectionLike;
+use sha1::{Digest as _, Sha1};
+
+use super::{NAMESPACE, Storage, StoreError};
+
+/// The stream of merges and undos.
+pub const LEDGER: &str = "memfold:ledger";
+
+/// The counter from which leases take their fencing numbers.
+pub(crate) const FENCE: &str = "memfold:fence";
+
+/// The record of one merge.
+pub(crate) fn record(merge_id: &str) -> String {
+    format!("{NAMESPACE}merge:{merge_id}")
+}
+
+/// Where it stands which later merge took the result of `merge_id` as a source.
+pub(crate) fn pointer(merge_id: &str) -> String {
+    format!("{NAMESPACE}into:{merge_id}")
+}
+
+/// The veto against merging a group again, by its [`super::digest::group_digest`].
+pub(crate) fn veto(group: &str) -> String {
+    format!("{NAMESPACE}veto:{group}")
+}
+
+/// The lease of a partition; hashed, for a partition's name may hold anything.
+pub(crate) fn lease(partition: &str) -> String {
+    format!("{NAMESPACE}lease:{:x}", Sha1::digest(partition.as_bytes()))
+}
+
+/// The copy of the retired memory `key` in the undo store. It shares the slot of `key`.
+pub(crate) fn undo(merge_id: &str, key: &str) -> String {
+    format!("{}{merge_id}:{}", undo_prefix(), tagged(key))
+}
+
+/// Where the result at `key` stands for the moment of an undo. It shares the slot of `key`.
+pub(crate) fn aside(merge_id: &str, key: &str) -> String {
+    format!("{NAMESPACE}aside:{merge_id}:{}", tagged(key))
+}
+
+/// A new key for an edited result that an undo keeps: covered by every index prefix that covers
+/// `key`, and of the same shape where `key` ends in a ULID.
+///
+/// ```
+/// use memfold::store::beside;
+/// let new = "01K00000000000000000000000";
+/// assert_eq!(beside("memory:01J00000000000000000000000", new), format!("memory:{new}"));
+/// assert_eq!(beside("mem:alice", new), format!("mem:alice:{new}"));
+/// ```
+pub fn beside(key: &str, ulid: &str) -> String {
+    let is_ulid = |tail: &str| ulid::Ulid::from_string(tail).is_ok();
+    match key
+        .len()
+        .checked_sub(ulid::ULID_LEN)
+        .and_then(|at| key.split_at_checked(at))
+    {
+        Some((head, tail)) if is_ulid(tail) => format!("{head}{ulid}"),
+        _ => format!("{key}:{ulid}"),
+    }
+}
+
+/// The key itself where it has a hash tag of its own, else the key as one.
+fn tagged(key: &str) -> String {
+    if has_hash_tag(key) {
+        key.to_owned()
+    } else {
+        format!("{{{key}}}")
+    }
+}
+
+/// Redis Cluster's rule: something between the first `{` and the next `}`.
+fn has_hash_tag(key: &str) -> bool {
+    key.split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'))
+        .is_some_and(|(tag, _)| !tag.is_empty())
+}
+
+fn undo_prefix() -> String {
+    format!("{NAMESPACE}undo:")
+}
+
+/// The name of an index on the server that would take retired memories of this storage for its
+/// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]).
+///
+/// # Errors
+/// [`StoreError`] if the indexes cannot be listed or described.
+pub async fn covering_index(
+    con: &mut impl ConnectionLike,
+    storage: Storage,
+) -> Result<Option<String>, StoreError> {
+    let names: Vec<String> = redis::cmd("FT._LIST").query_async(con).await?;
+    for name in names {
+        let info: Value = redis::cmd("FT.INFO").arg(&name).query_async(con).await?;
+        let definition = member(&info, "index_definition")
+            .ok_or_else(|| StoreError::Protocol(format!("FT.INFO {name}: no index_definition")))?;
+        let of_type = match member(definition, "key_type").and_then(text) {
+            Some(kind) => (kind == "JSON") == (storage == Storage::Json),
+            // Unknown: it may be of this type.
+            None => true,
+        };
+        let prefixes: Vec<String> = match member(definition, "prefixes") {
+            Some(Value::Array(items) | Value::Set(items)) => {
+                items.iter().filter_map(text).collect()
+            }
+            _ => Vec::new(),
+        };
+        if of_type && covers(&prefixes, &undo_prefix()) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an index with these prefixes takes any key that begins with `start`. A prefix is a plain
+/// string prefix; none at all, or an empty one, takes everything.
+fn covers(prefixes: &[String], start: &str) -> bool {
+    prefixes.is_empty()
+        || prefixes
+            .iter()
+            .any(|prefix| start.starts_with(prefix) || prefix.starts_with(start))
+}
+
+/// The value of a name in a map (RESP3) or in a flat list of names and values (RESP2).
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Map(pairs) => pairs
+            .iter()
+            .find(|(key, _)| text(key).as_deref() == Some(name))
+            .map(|(_, value)| value),
+        Value::Array(items) => items
+            .chunks_exact(2)
+            .find(|pair| text(&pair[0]).as_deref() == Some(name))
+            .map(|pair| &pair[1]),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    redis::from_redis_value_ref(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undo_key_shares_the_slot_of_its_source() {
+        assert_eq!(undo("M", "memory:1"), "memfold:undo:M:{memory:1}");
+        assert_eq!(undo("M", "{alice}:1"), "memfold:undo:M:{alice}:1");
+        // Redis takes the first `{` and the first `}` after it; an empty tag is none.
+        assert_eq!(undo("M", "a{}b{c}"), "memfold:undo:M:{a{}b{c}}");
+        assert_eq!(undo("M", "a{b"), "memfold:undo:M:{a{b}");
+    }
+
+    #[test]
+    fn an_index_covers_the_undo_store_by_any_overlap_of_prefixes() {
+        let covers = |prefixes: &[&str]| {
+            let prefixes: Vec<String> = prefixes.iter().map(|&p| p.to_owned()).collect();
+            covers(&prefixes, &undo_prefix())
+        };
+        assert!(covers(&[]));
+        assert!(covers(&[""]));
+        assert!(covers(&["mem"]));
+        assert!(covers(&["memory:", "memfold:"]));
+        assert!(covers(&["memfold:undo:01J"]));
+        assert!(!covers(&["memory"]));
+        assert!(!covers(&["memfold:x", "Memfold:"]));
+    }
+
+    #[test]
+    fn a_key_beside_keeps_the_start_of_the_key() {
+        let new = "01K00000000000000000000000";
+        for key in [
+            "",
+            "a",
+            "用户:记忆一二三四五六七八九十",
+            "memory:01J0000000000000000000000U",
+        ] {
+            assert_eq!(beside(key, new), format!("{key}:{new}"));
+        }
+    }
+}

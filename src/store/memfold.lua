@@ -1,0 +1,330 @@
+-- The server side of memfold: commit, undo and leases, each one atomic step.
+--
+-- This text is wrapped twice: as a function library, and as EVAL scripts for servers that refuse
+-- functions. Behaviour that changes needs a new library name (see functions.rs): older processes
+-- go on calling the old one.
+--
+-- Redis runs a function alone but does not roll back, so each one reads everything, checks
+-- everything, then writes; every write notes the command that reverses it, and these are run
+-- backwards if a later step fails. Answers are arrays: a word, then what it is about.
+
+-- Bytewise order. Lua's own `<` on strings follows the server's locale.
+local function before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = a:byte(i), b:byte(i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+
+-- The type of a key's value; 'none' if there is no such key.
+local function kind(key)
+  return redis.call('TYPE', key).ok
+end
+
+local TYPE = { json = 'ReJSON-RL', hash = 'hash' }
+
+-- Digest of a stored record; digest.rs computes the same. JSON is hashed as text: cjson would
+-- turn [] into {} and lose digits.
+local function digest(key, storage)
+  if storage == 'json' then return redis.sha1hex(redis.call('JSON.GET', key)) end
+  local flat = redis.call('HGETALL', key)
+  local names, values, parts = {}, {}, {}
+  for i = 1, #flat, 2 do
+    names[#names + 1] = flat[i]
+    values[flat[i]] = flat[i + 1]
+  end
+  table.sort(names, before)
+  for _, name in ipairs(names) do
+    local value = values[name]
+    parts[#parts + 1] = #name .. ':' .. name .. #value .. ':' .. value
+  end
+  return redis.sha1hex(table.concat(parts))
+end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Milliseconds as Redis reads them; Lua would print large numbers as 1.79e+12.
+local function ms(number)
+  return string.format('%.0f', number)
+end
+
+-- Runs `steps`, which changes the store only by the function it is handed: write(command, inverse).
+-- `inverse` is the command that reverses it, or a function from the reply to that command. If any
+-- step fails, all writes are reversed, newest first, and the answer is what was thrown.
+local function all_or_nothing(steps)
+  local inverses = {}
+  local function write(command, inverse)
+    local reply = redis.pcall(unpack(command))
+    if type(reply) == 'table' and reply.err then
+      error({ 'REFUSED', command[1] .. ': ' .. reply.err })
+    end
+    if type(inverse) == 'function' then inverse = inverse(reply) end
+    inverses[#inverses + 1] = inverse
+  end
+
+  local done, answer = pcall(steps, write)
+  if done then return answer end
+  local broken
+  for i = #inverses, 1, -1 do
+    local reply = redis.pcall(unpack(inverses[i]))
+    if type(reply) == 'table' and reply.err then
+      broken = broken or { 'BROKEN', inverses[i][1] .. ' ' .. inverses[i][2] .. ': ' .. reply.err }
+    end
+  end
+  return broken or type(answer) == 'table' and answer or { 'REFUSED', tostring(answer) }
+end
+
+-- What inverses need beyond the writes before them. A server that refuses it to this account must
+-- say so before the first write, so it is asked to do it to a key that is not there.
+local function inverses_refused(absent)
+  for _, command in ipairs({ { 'UNLINK', absent }, { 'PERSIST', absent },
+    { 'PEXPIREAT', absent, 1 } }) do
+    local reply = redis.pcall(unpack(command))
+    if type(reply) == 'table' then return { 'REFUSED', command[1] .. ': ' .. reply.err } end
+  end
+end
+
+-- The command that gives a key an absolute expiry, or none, whatever it has.
+local function expire_at(key, at)
+  if at < 0 then return { 'PERSIST', key } end
+  return { 'PEXPIREAT', key, ms(at) }
+end
+
+-- The arguments of RESTORE that write a payload with an absolute expiry, or none.
+local function restore(key, payload, at, ...)
+  return { 'RESTORE', key, at < 0 and 0 or ms(at), payload, 'ABSTTL', ... }
+end
+
+-- The commands that write a record on an absent key. Hashes go in chunks: Lua's stack is bounded.
+local function record_writes(key, storage, args, first)
+  if storage == 'json' then return { { 'JSON.SET', key, '$', args[first] } } end
+  local commands = {}
+  for i = first, #args, 1000 do
+    local command = { 'HSET', key }
+    for j = i, math.min(i + 999, #args) do command[#command + 1] = args[j] end
+    commands[#commands + 1] = command
+  end
+  return commands
+end
+
+local function append(write, ledger, spec, event)
+  local at, first = now_ms(), kind(ledger) == 'none'
+  write({ 'XADD', ledger, 'MINID', '~', ms(math.max(0, at - spec.ledger_ms)), '*',
+    'merge_id', spec.merge_id, 'event', event, 'user', spec.user, 'run_id', spec.run_id,
+    'at_ms', ms(at), 'retired', #spec.sources },
+    function(id) return first and { 'UNLINK', ledger } or { 'XDEL', ledger, id } end)
+end
+
+-- Splits keys[from…] into lists of the given lengths; the last list takes the rest.
+local function split(keys, from, ...)
+  local lists = {}
+  for _, length in ipairs({ ... }) do
+    local list = {}
+    for i = from, from + length - 1 do list[#list + 1] = keys[i] end
+    lists[#lists + 1] = list
+    from = from + length
+  end
+  local last = {}
+  for i = from, #keys do last[#last + 1] = keys[i] end
+  lists[#lists + 1] = last
+  return unpack(lists)
+end
+
+-- Can the index find the record by its own vector? A plain match would accept a document without
+-- a vector, and a range query on HNSW misses.
+local function prove_visible(spec, key, vector)
+  local query = '*=>[KNN 1 @' .. spec.vector_field .. ' $vector AS __memfold_distance]'
+  local reply = redis.pcall('FT.SEARCH', spec.index, query, 'INKEYS', 1, key, 'NOCONTENT',
+    'PARAMS', 2, 'vector', vector, 'DIALECT', 2)
+  if reply.err then error({ 'NOTVISIBLE', reply.err }) end
+  if reply[2] ~= key then error({ 'NOTVISIBLE', 'the index does not return it' }) end
+end
+
+-- What speaks against a commit; nil if nothing does.
+local function commit_refused(spec, lease, veto, sources, copies)
+  if spec.lease then
+    local holder = redis.call('GET', lease)
+    if holder ~= spec.lease then return { 'FENCED', holder or '' } end
+  end
+  if not spec.forced then
+    local merge_id = redis.call('GET', veto)
+    if merge_id then return { 'VETOED', merge_id } end
+  end
+  for i, source in ipairs(spec.sources) do
+    local key, found = sources[i], kind(sources[i])
+    if found == 'none' then return { 'MISSING', key } end
+    if found ~= TYPE[spec.storage] then return { 'TYPE', key, found } end
+    if digest(key, spec.storage) ~= source.digest then return { 'CHANGED', key } end
+    if redis.call('PEXPIRETIME', key) ~= source.expires_at_ms then return { 'EXPIRY', key } end
+    if kind(copies[i]) ~= 'none' then return { 'TAKEN', copies[i] } end
+  end
+  return inverses_refused(copies[1])
+end
+
+-- The last step for a source, by the way it is retired: drop it, or keep it for the undo window.
+local function retire(write, spec, source, copy)
+  if spec.retire == 'delete' then
+    write({ 'UNLINK', copy })
+  elseif spec.retire == 'rename' then
+    write({ 'PEXPIRE', copy, ms(spec.window_ms) }, expire_at(copy, source.expires_at_ms))
+  else
+    -- An index covers the copies and must not see a HASH or JSON there: only the payload stays.
+    local payload = redis.call('DUMP', copy)
+    write({ 'SET', copy, payload, 'PX', ms(spec.window_ms) },
+      restore(copy, payload, source.expires_at_ms, 'REPLACE'))
+  end
+end
+
+-- KEYS: record, ledger, veto, lease, sources…, their copies in the undo store…, pointers…
+-- ARGV: spec (JSON), merge record (JSON), vector, then the result: JSON text, or names and values.
+local function commit(keys, args)
+  local spec = cjson.decode(args[1])
+  local record, ledger, veto, lease = unpack(keys, 1, 4)
+  local sources, copies, pointers = split(keys, 5, #spec.sources, #spec.sources)
+  local result = sources[spec.result]
+
+  local known = redis.call('GET', record)
+  if known then return { 'ALREADY', known } end
+  local refusal = commit_refused(spec, lease, veto, sources, copies)
+  if refusal then return refusal end
+
+  return all_or_nothing(function(write)
+    -- The keys keep their own expiry until the last steps, so renaming back is all it takes.
+    for i, source in ipairs(sources) do
+      write({ 'RENAMENX', source, copies[i] }, { 'RENAMENX', copies[i], source })
+    end
+    for i, command in ipairs(record_writes(result, spec.storage, args, 4)) do
+      write(command, i == 1 and { 'UNLINK', result } or nil)
+    end
+    if spec.expires_at_ms >= 0 then write(expire_at(result, spec.expires_at_ms)) end
+    if kind(result) == 'none' then error({ 'NOTVISIBLE', 'its expiry has passed' }) end
+    if spec.prove then prove_visible(spec, result, args[3]) end
+
+    local text = '{"state":"merged","result_digest":"' .. digest(result, spec.storage)
+      .. '","merge":' .. args[2] .. '}'
+    write({ 'SET', record, text, 'PX', ms(spec.ledger_ms) }, { 'UNLINK', record })
+    for _, pointer in ipairs(pointers) do
+      -- Not over another's: a memory may carry the provenance of one that it was copied from.
+      write({ 'SET', pointer, spec.merge_id, 'PX', ms(spec.ledger_ms), 'NX' },
+        function(reply) return reply and { 'UNLINK', pointer } or nil end)
+    end
+    append(write, ledger, spec, 'merged')
+    for i, source in ipairs(spec.sources) do retire(write, spec, source, copies[i]) end
+    return { 'MERGED', text }
+  end)
+end
+
+-- What speaks against an undo; nil if nothing does. `back` says which sources come back.
+local function undo_refused(spec, result, edited, beside, sources, copies, back)
+  local found = kind(result)
+  if found ~= 'none' and found ~= TYPE[spec.storage] then return { 'TAKEN', result } end
+  if edited and not spec.force then return { 'EDITED', result } end
+  if edited and kind(beside) ~= 'none' then return { 'TAKEN', beside } end
+  local any = false
+  for i, source in ipairs(sources) do
+    if back[i] then
+      any = true
+      local copy = kind(copies[i])
+      if copy == 'none' then return { 'WINDOW', source } end
+      if copy ~= (spec.retire == 'dump' and 'string' or TYPE[spec.storage]) then
+        return { 'TAKEN', copies[i] }
+      end
+      if source ~= result and kind(source) ~= 'none' then return { 'TAKEN', source } end
+    end
+  end
+  if not any then return { 'EXPIRED' } end
+end
+
+-- Puts one source back as it was, with its own expiry.
+local function bring_back(write, spec, source, key, copy)
+  if spec.retire == 'dump' then
+    write(restore(key, redis.call('GET', copy), source.expires_at_ms), { 'UNLINK', key })
+  else
+    local window_ends = redis.call('PEXPIRETIME', copy)
+    write({ 'RENAMENX', copy, key }, { 'RENAMENX', key, copy })
+    write(expire_at(key, source.expires_at_ms), expire_at(key, window_ends))
+  end
+end
+
+local MERGED, UNDONE = '{"state":"merged"', '{"state":"undone"'
+
+-- KEYS: record, ledger, veto, own pointer, beside (for an edited result), aside (for a moment),
+--       sources…, their copies in the undo store…, pointers of the parents…
+-- ARGV: spec (JSON).
+local function undo(keys, args)
+  local spec = cjson.decode(args[1])
+  local record, ledger, veto, pointer, beside, aside = unpack(keys, 1, 6)
+  local sources, copies, pointers = split(keys, 7, #spec.sources, #spec.sources)
+  local result = sources[spec.result]
+
+  local text = redis.call('GET', record)
+  if not text then return { 'UNKNOWN' } end
+  if text:sub(1, #MERGED) ~= MERGED then return { 'UNDONE' } end
+  local later = redis.call('GET', pointer)
+  if later then return { 'LATER', later } end
+  local there = kind(result) == TYPE[spec.storage]
+  local edited = there and digest(result, spec.storage) ~= spec.result_digest
+  local now, back, first_expiry, gone = now_ms(), {}, nil, {}
+  for i, source in ipairs(spec.sources) do
+    local at = source.expires_at_ms
+    back[i] = at < 0 or at > now
+    if not back[i] then gone[#gone + 1] = sources[i] end
+    if at >= 0 then first_expiry = math.min(at, first_expiry or at) end
+  end
+  local refusal = undo_refused(spec, result, edited, beside, sources, copies, back)
+    or inverses_refused(aside)
+  if refusal then return refusal end
+
+  return all_or_nothing(function(write)
+    local away = edited and beside or aside
+    if there then write({ 'RENAMENX', result, away }, { 'RENAMENX', away, result }) end
+    for i, source in ipairs(spec.sources) do
+      if back[i] then bring_back(write, spec, source, sources[i], copies[i]) end
+    end
+    write({ 'SET', record, UNDONE .. text:sub(#MERGED + 1), 'KEEPTTL' },
+      { 'SET', record, text, 'KEEPTTL' })
+    if spec.veto and #gone == 0 then
+      -- It lives as long as all its members can.
+      local command = { 'SET', veto, spec.merge_id, 'NX' }
+      if first_expiry then
+        command[5], command[6] = 'PXAT', ms(first_expiry)
+      end
+      write(command, function(reply) return reply and { 'UNLINK', veto } or nil end)
+    end
+    append(write, ledger, spec, 'undone')
+    local rest = { 'UNLINK', aside }
+    for _, key in ipairs(copies) do rest[#rest + 1] = key end
+    for _, key in ipairs(pointers) do
+      if redis.call('GET', key) == spec.merge_id then rest[#rest + 1] = key end
+    end
+    write(rest)
+    return { 'RESTORED', edited and beside or '', unpack(gone) }
+  end)
+end
+
+-- KEYS: lease, fence. ARGV: owner, time to live in ms. The value is <fence>:<owner>.
+local function acquire(keys, args)
+  local holder = redis.call('GET', keys[1])
+  if holder then return { 'HELD', holder, redis.call('PTTL', keys[1]) } end
+  local value = ms(redis.call('INCR', keys[2])) .. ':' .. args[1]
+  redis.call('SET', keys[1], value, 'PX', args[2])
+  return { 'ACQUIRED', value }
+end
+
+-- KEYS: lease. ARGV: value, time to live in ms.
+local function renew(keys, args)
+  if redis.call('GET', keys[1]) ~= args[1] then return { 'LOST' } end
+  redis.call('PEXPIRE', keys[1], args[2])
+  return { 'RENEWED' }
+end
+
+-- KEYS: lease. ARGV: value.
+local function release(keys, args)
+  if redis.call('GET', keys[1]) ~= args[1] then return { 'LOST' } end
+  redis.call('UNLINK', keys[1])
+  return { 'RELEASED' }
+end

@@ -1,0 +1,314 @@
+//! Undo: the originals of a merge back on their keys, byte for byte; all of them or none.
+
+use std::time::Duration;
+
+use redis::aio::ConnectionLike;
+use serde::Serialize;
+
+use super::functions::{Function, Functions, unexpected, words};
+use super::ledger::{MergeRecord, Retire, State, StoredRecord, show};
+use super::{Storage, StoreError, digest, keys};
+use crate::memory::Digest;
+
+/// How far an undo may go.
+#[derive(Clone, Copy)]
+pub struct UndoOptions<'a> {
+    /// Undo although the result was edited; the edited result is kept beside, on a new key.
+    pub force: bool,
+    /// Undo later merges of the result first.
+    pub cascade: bool,
+    /// Gives a new ULID, for the key of an edited result.
+    pub new_id: &'a (dyn Fn() -> String + Sync),
+    /// How long the ledger keeps its entries.
+    pub ledger: Duration,
+}
+
+/// One merge that was undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// The merge.
+    pub merge_id: String,
+    /// The keys whose memories are back.
+    pub restored: Vec<String>,
+    /// The keys whose memories stay gone: their own expiry has passed.
+    pub expired: Vec<String>,
+    /// The new key of the edited result, if there was one.
+    pub kept_beside: Option<String>,
+}
+
+/// Why a merge was not undone. Nothing was changed, except by [`UndoError::Partly`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UndoError {
+    /// There is no such merge.
+    #[error("there is no merge {0} (any more); see `memfold history`")]
+    Unknown(String),
+    /// It was undone before.
+    #[error("merge {0} is undone already")]
+    Already(String),
+    /// The originals are gone.
+    #[error(
+        "the original of {key} is gone from the undo store: the undo window of merge {merge_id} \
+         has passed"
+    )]
+    Window {
+        /// The merge.
+        merge_id: String,
+        /// The first source without an original.
+        key: String,
+    },
+    /// It was made without an undo window.
+    #[error("merge {0} was made without an undo window; its originals were deleted")]
+    Deleted(String),
+    /// The result is not as it was written.
+    #[error(
+        "the result of merge {merge_id} at {key} was edited since; --force undoes the merge and \
+         keeps the edited memory beside, on a new key"
+    )]
+    Edited {
+        /// The merge.
+        merge_id: String,
+        /// The result's key.
+        key: String,
+    },
+    /// A key is in use by something else.
+    #[error("{key} is taken by something else; rename it first, then undo merge {merge_id}")]
+    Taken {
+        /// The merge.
+        merge_id: String,
+        /// The key.
+        key: String,
+    },
+    /// The result was merged again.
+    #[error(
+        "the result of merge {merge_id} was merged again by {later}; undo that first, or both \
+         with --cascade"
+    )]
+    Later {
+        /// The merge.
+        merge_id: String,
+        /// The one that took its result.
+        later: String,
+    },
+    /// Nothing would come back.
+    #[error("the originals of merge {0} have all expired by themselves; nothing would come back")]
+    Expired(String),
+    /// The server refused a write; what had been written was taken back.
+    #[error("the server refused a write ({0}); nothing was changed")]
+    Refused(String),
+    /// The server refused to take a write back after refusing another.
+    #[error("the server refused to take a write back ({0}); repair by hand")]
+    Broken(String),
+    /// A cascade stopped on its way.
+    #[error("undone: {}; then: {error}", .undone.iter().map(|u| u.merge_id.as_str())
+        .collect::<Vec<_>>().join(", "))]
+    Partly {
+        /// What was undone, each as a whole.
+        undone: Vec<Undone>,
+        /// Why it went no further.
+        error: Box<UndoError>,
+    },
+    /// The store failed. After a lost connection, try again: a merge that was undone says so.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Serialize)]
+struct Spec<'a> {
+    merge_id: &'a str,
+    storage: Storage,
+    retire: Retire,
+    user: &'a str,
+    run_id: &'a str,
+    sources: Vec<SpecSource>,
+    /// Position of the result's key among the sources, from 1.
+    result: usize,
+    result_digest: &'a Digest,
+    ledger_ms: u64,
+    force: bool,
+    veto: bool,
+}
+
+#[derive(Serialize)]
+struct SpecSource {
+    /// -1 = never.
+    expires_at_ms: i64,
+}
+
+/// Undoes a merge; with `cascade`, first the merges that built on it, newest first. Each is undone
+/// as a whole. The answer names them in that order.
+///
+/// # Errors
+/// [`UndoError`]
+pub async fn undo(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    merge_id: &str,
+    options: &UndoOptions<'_>,
+) -> Result<Vec<Undone>, UndoError> {
+    let mut chain = vec![merge_id.to_owned()];
+    let mut undone: Vec<Undone> = Vec::new();
+    while let Some(id) = chain.last() {
+        match undo_one(con, functions, id, options, true).await {
+            Ok(one) => {
+                undone.push(one);
+                chain.pop();
+            }
+            // A later merge that is named twice would be one that cannot be undone.
+            Err(UndoError::Later { later, .. }) if options.cascade && !chain.contains(&later) => {
+                chain.push(later);
+            }
+            Err(error) if undone.is_empty() => return Err(error),
+            Err(error) => {
+                return Err(UndoError::Partly {
+                    undone,
+                    error: Box::new(error),
+                });
+            }
+        }
+    }
+    Ok(undone)
+}
+
+/// Takes back a merge that was made a moment ago, without a veto against making it again.
+pub(crate) async fn take_back(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    merge_id: &str,
+    ledger: Duration,
+) -> Result<(), UndoError> {
+    let new_id = String::new;
+    let options = UndoOptions {
+        force: false,
+        cascade: false,
+        new_id: &new_id,
+        ledger,
+    };
+    undo_one(con, functions, merge_id, &options, false)
+        .await
+        .map(drop)
+}
+
+async fn undo_one(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    merge_id: &str,
+    options: &UndoOptions<'_>,
+    veto: bool,
+) -> Result<Undone, UndoError> {
+    let stored = show(con, merge_id)
+        .await?
+        .ok_or_else(|| UndoError::Unknown(merge_id.to_owned()))?;
+    if stored.state == State::Undone {
+        return Err(UndoError::Already(merge_id.to_owned()));
+    }
+    if stored.merge.retire == Retire::Delete {
+        return Err(UndoError::Deleted(merge_id.to_owned()));
+    }
+    let beside = keys::beside(&stored.merge.result_key, &(options.new_id)());
+    let spec = spec(&stored, options, veto)?;
+    let args =
+        serde_json::to_vec(&spec).map_err(|error| StoreError::Protocol(error.to_string()))?;
+    let keys = keys_of(&stored.merge, &beside);
+    let reply = functions.call(con, Function::Undo, &keys, &[&args]).await?;
+    outcome(&stored.merge, &reply)
+}
+
+fn spec<'a>(
+    stored: &'a StoredRecord,
+    options: &UndoOptions<'_>,
+    veto: bool,
+) -> Result<Spec<'a>, StoreError> {
+    let merge = &stored.merge;
+    let result = merge
+        .sources
+        .iter()
+        .position(|source| source.key == merge.result_key)
+        .ok_or_else(|| StoreError::Protocol(format!("merge {}: no result", merge.merge_id)))?;
+    let sources = merge
+        .sources
+        .iter()
+        .map(|source| SpecSource {
+            expires_at_ms: source.expires_at_ms.unwrap_or(-1),
+        })
+        .collect();
+    Ok(Spec {
+        merge_id: &merge.merge_id,
+        storage: merge.storage,
+        retire: merge.retire,
+        user: &merge.partition.user,
+        run_id: &merge.run_id,
+        sources,
+        result: result + 1,
+        result_digest: &stored.result_digest,
+        ledger_ms: super::commit::millis(options.ledger),
+        force: options.force,
+        veto,
+    })
+}
+
+fn keys_of(merge: &MergeRecord, beside: &str) -> Vec<String> {
+    let id = &merge.merge_id;
+    let group: Vec<_> = merge
+        .sources
+        .iter()
+        .map(|s| (s.key.as_str(), &s.digest))
+        .collect();
+    let mut keys = vec![
+        keys::record(id),
+        keys::LEDGER.to_owned(),
+        keys::veto(&digest::group_digest(&group)),
+        keys::pointer(id),
+        beside.to_owned(),
+        keys::aside(id, &merge.result_key),
+    ];
+    keys.extend(merge.sources.iter().map(|source| source.key.clone()));
+    keys.extend(
+        merge
+            .sources
+            .iter()
+            .map(|source| keys::undo(id, &source.key)),
+    );
+    keys.extend(merge.parents.iter().map(|parent| keys::pointer(parent)));
+    keys
+}
+
+fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {
+    let merge_id = merge.merge_id.clone();
+    Err(match words(reply)[..] {
+        ["RESTORED", beside, ref expired @ ..] => {
+            let names = merge.sources.iter().map(|source| &source.key);
+            return Ok(Undone {
+                merge_id,
+                restored: names
+                    .filter(|key| !expired.contains(&key.as_str()))
+                    .cloned()
+                    .collect(),
+                expired: expired.iter().map(|&key| key.to_owned()).collect(),
+                kept_beside: (!beside.is_empty()).then(|| beside.to_owned()),
+            });
+        }
+        ["UNKNOWN"] => UndoError::Unknown(merge_id),
+        ["UNDONE"] => UndoError::Already(merge_id),
+        ["LATER", later] => UndoError::Later {
+            merge_id,
+            later: later.to_owned(),
+        },
+        ["EDITED", key] => UndoError::Edited {
+            merge_id,
+            key: key.to_owned(),
+        },
+        ["TAKEN", key] => UndoError::Taken {
+            merge_id,
+            key: key.to_owned(),
+        },
+        ["WINDOW", key] => UndoError::Window {
+            merge_id,
+            key: key.to_owned(),
+        },
+        ["EXPIRED"] => UndoError::Expired(merge_id),
+        ["REFUSED", why] => UndoError::Refused(why.to_owned()),
+        ["BROKEN", why] => UndoError::Broken(why.to_owned()),
+        _ => unexpected(reply).into(),
+    })
+}

@@ -1,0 +1,96 @@
+//! The proof that a result can be found through the index, where the server indexes in the
+//! background; elsewhere the commit proves it itself.
+
+use std::time::Duration;
+
+use redis::aio::ConnectionLike;
+use redis::{FromRedisValue, Value};
+
+use super::functions::Functions;
+use super::{Commit, CommitError, StoreError, undo};
+
+/// How long a result may take to appear.
+const APPEARS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Waits for the result to appear; if it does not, the merge is taken back, without a veto.
+pub(super) async fn check_after(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    commit: &Commit<'_>,
+) -> Result<(), CommitError> {
+    let key = &commit.record.result_key;
+    let found = async {
+        while !is_found(con, commit).await? {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok::<_, StoreError>(())
+    };
+    let detail = match tokio::time::timeout(APPEARS_WITHIN, found).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("it did not appear within {APPEARS_WITHIN:?}"),
+    };
+    match undo::take_back(con, functions, &commit.record.merge_id, commit.ledger).await {
+        Ok(()) => Err(CommitError::NotVisible {
+            key: key.clone(),
+            detail,
+        }),
+        Err(error) => Err(CommitError::Broken(error.to_string())),
+    }
+}
+
+async fn is_found(con: &mut impl ConnectionLike, commit: &Commit<'_>) -> Result<bool, StoreError> {
+    let key = &commit.record.result_key;
+    let query = format!("*=>[KNN 1 @{} $vector]", escape(commit.vector_field));
+    let mut cmd = redis::cmd("FT.SEARCH");
+    cmd.arg(&commit.record.index)
+        .arg(query)
+        .arg("INKEYS")
+        .arg(1)
+        .arg(key)
+        .arg("NOCONTENT");
+    cmd.arg("PARAMS")
+        .arg(2)
+        .arg("vector")
+        .arg(commit.vector)
+        .arg("DIALECT")
+        .arg(2);
+    let reply: Value = cmd.query_async(con).await?;
+    Ok(names(&reply, key))
+}
+
+/// Whether a text stands anywhere in a reply (RESP2 and RESP3 differ in shape).
+fn names(reply: &Value, key: &str) -> bool {
+    match reply {
+        Value::Array(items) => items.iter().any(|item| names(item, key)),
+        Value::Map(pairs) => pairs.iter().any(|(_, value)| names(value, key)),
+        text => String::from_redis_value_ref(text).is_ok_and(|text| text == key),
+    }
+}
+
+/// A field name as the query syntax needs it.
+pub(super) fn escape(field: &str) -> String {
+    let mut escaped = String::with_capacity(field.len());
+    for c in field.chars() {
+        if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_name_is_escaped_for_the_query() {
+        assert_eq!(escape("embedding_2"), "embedding_2");
+        assert_eq!(escape("my-vec.tor"), "my\\-vec\\.tor");
+        assert_eq!(escape("向量"), "向量");
+    }
+}
