@@ -621,21 +621,21 @@ async fn what_goes_away_while_it_is_read_is_told() {
         let server = Server::start();
         let mut con = server.connect().await;
         create(&mut con, &index).await;
-        // More than one round trip reads, so that the last key is read after the first.
-        for number in 0..250 {
+        // Enough that the last key is read only after the first was looked at.
+        for number in 0..850 {
             index
                 .put(&mut con, &format!("{number:03}"), &of("alice"))
                 .await;
         }
         let expires = 4_102_444_800_000i64;
         run(&mut con, &["PEXPIREAT", "memory:001", &expires.to_string()]).await;
-        let snapshot = take_while(&server, &mut con, &index, "PEXPIREAT memory:249 1")
+        let snapshot = take_while(&server, &mut con, &index, "PEXPIREAT memory:849 1")
             .await
             .unwrap();
-        assert_eq!(snapshot.memories.len(), 249);
+        assert_eq!(snapshot.memories.len(), 849);
         assert_eq!(
             reasons(&snapshot),
-            BTreeMap::from([("memory:249", Reason::Expired)])
+            BTreeMap::from([("memory:849", Reason::Expired)])
         );
         let expiries: Vec<_> = snapshot.memories[..3]
             .iter()
@@ -643,12 +643,12 @@ async fn what_goes_away_while_it_is_read_is_told() {
             .collect();
         assert_eq!(expiries, [None, Some(expires), None]);
 
-        let snapshot = take_while(&server, &mut con, &index, "SET memory:248 x")
+        let snapshot = take_while(&server, &mut con, &index, "SET memory:848 x")
             .await
             .unwrap();
         assert_eq!(
             reasons(&snapshot),
-            BTreeMap::from([("memory:248", Reason::NotAMemory)])
+            BTreeMap::from([("memory:848", Reason::NotAMemory)])
         );
 
         let error = take_while(&server, &mut con, &index, "FT.DROPINDEX agent_memories").await;
