@@ -176,7 +176,10 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
         Storage::Json => "JSON",
         Storage::Hash => "HASH",
     };
-    let vector = match facts.field(&settings.fields_vector).map(|field| &field.kind) {
+    let vector = match facts
+        .field(&settings.fields_vector)
+        .map(|field| &field.kind)
+    {
         Some(FieldKind::Vector(v)) => format!(", {} × {}, {}", v.dims, v.data_type, v.metric),
         _ => String::new(),
     };

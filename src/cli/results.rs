@@ -67,7 +67,10 @@ impl<'a> Results<'a> {
             return Ok(());
         }
         let report = self.pipeline.apply(plan, &self.progress).await;
-        if report.as_ref().is_ok_and(|report| !report.not_committed.is_empty()) {
+        if report
+            .as_ref()
+            .is_ok_and(|report| !report.not_committed.is_empty())
+        {
             self.end_with(Exit::SomeNotMerged);
         }
         self.report(&plan.user, report).await

@@ -137,9 +137,15 @@ pub(crate) fn pad(text: &str, room: usize) -> String {
 /// A ULID's end is its random part; keys that were counted up differ at another place.
 pub(crate) fn short_keys(keys: &[&str]) -> Vec<String> {
     let keys: Vec<String> = keys.iter().map(|key| escape(key)).collect();
-    let graphemes: Vec<Vec<&str>> = keys.iter().map(|key| key.graphemes(true).collect()).collect();
+    let graphemes: Vec<Vec<&str>> = keys
+        .iter()
+        .map(|key| key.graphemes(true).collect())
+        .collect();
     let common = common_prefix(&graphemes);
-    let ends = graphemes.iter().map(|key| window(key, key.len().saturating_sub(KEY))).collect();
+    let ends = graphemes
+        .iter()
+        .map(|key| window(key, key.len().saturating_sub(KEY)))
+        .collect();
     let middles = graphemes.iter().map(|key| window(key, common)).collect();
     let distinct = |short: &Vec<String>| {
         let mut sorted: Vec<&String> = short.iter().collect();
@@ -166,7 +172,9 @@ fn window(key: &[&str], start: usize) -> String {
 }
 
 fn common_prefix(keys: &[Vec<&str>]) -> usize {
-    let Some((first, others)) = keys.split_first() else { return 0 };
+    let Some((first, others)) = keys.split_first() else {
+        return 0;
+    };
     let agree = |at: &usize| others.iter().all(|key| key.get(*at) == Some(&first[*at]));
     (0..first.len()).take_while(agree).count()
 }
