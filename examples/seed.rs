@@ -51,14 +51,18 @@ fn model() -> Result<Onnx> {
     let manifest = Manifest::named("all-MiniLM-L6-v2-int8")?;
     let runtime = std::env::var("MEMFOLD_ONNXRUNTIME").context("MEMFOLD_ONNXRUNTIME is not set")?;
     let models = std::env::var("MEMFOLD_MODEL_DIR").context("MEMFOLD_MODEL_DIR is not set")?;
-    let folder = Path::new(&models).join("all-MiniLM-L6-v2-int8");
-    Ok(Onnx::load(Path::new(&runtime), manifest, &folder, 2)?)
+    Ok(Onnx::load(
+        Path::new(&runtime),
+        manifest,
+        Path::new(&models),
+        2,
+    )?)
 }
 
-/// Fixed ids, so that two demos print the same.
+/// Fixed ids that look like real ones, so that two demos print the same.
 fn ulid(number: usize, kind: u128) -> String {
-    let number = u64::try_from(number).unwrap_or(u64::MAX);
-    ulid::Ulid::from_parts(1_790_000_000_000 + number, kind).to_string()
+    let spread = (number as u128 * 2 + kind + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060);
+    ulid::Ulid::from_parts(1_790_000_000_000 + number as u64, spread).to_string()
 }
 
 #[rustfmt::skip]

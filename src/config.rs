@@ -307,11 +307,18 @@ impl Settings {
     /// The threshold in force: the setting, else the model manifest's, else 0.1.
     pub fn threshold(&self, manifest: Option<f64>) -> Threshold {
         match (self.threshold, manifest) {
-            (Some(CosineDistance(value)), _) => {
-                Threshold { value, origin: self.origin("threshold").name().to_owned() }
-            }
-            (None, Some(value)) => Threshold { value, origin: "model manifest".to_owned() },
-            (None, None) => Threshold { value: DEFAULT_THRESHOLD, origin: "default".to_owned() },
+            (Some(CosineDistance(value)), _) => Threshold {
+                value,
+                origin: self.origin("threshold").name().to_owned(),
+            },
+            (None, Some(value)) => Threshold {
+                value,
+                origin: "model manifest".to_owned(),
+            },
+            (None, None) => Threshold {
+                value: DEFAULT_THRESHOLD,
+                origin: "default".to_owned(),
+            },
         }
     }
 
@@ -355,12 +362,18 @@ impl Texts<'_> {
         origins: &mut BTreeMap<&'static str, Origin>,
     ) -> Result<T, ConfigError> {
         let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
-            return Err(ConfigError::Conflict(format!("there is no setting `{name}`")));
+            return Err(ConfigError::Conflict(format!(
+                "there is no setting `{name}`"
+            )));
         };
         let (text, origin) = self.find(setting);
         let value = T::parse(&text).map_err(|expected| ConfigError::Invalid {
             place: place(setting, &origin),
-            value: if secret(name) { "***".to_owned() } else { text.clone() },
+            value: if secret(name) {
+                "***".to_owned()
+            } else {
+                text.clone()
+            },
             expected,
         })?;
         origins.insert(name, origin);
@@ -372,7 +385,12 @@ impl Texts<'_> {
         if let Some(text) = self.sources.flags.get(setting.name) {
             return (text.clone(), Origin::Flag);
         }
-        if let Some(text) = self.sources.env.get(&setting.env()).filter(|text| !text.is_empty()) {
+        if let Some(text) = self
+            .sources
+            .env
+            .get(&setting.env())
+            .filter(|text| !text.is_empty())
+        {
             return (text.clone(), Origin::Environment);
         }
         match (self.file.get(setting.name), &self.sources.file) {

@@ -38,7 +38,10 @@ pub fn start(settings: &Settings) -> Result<(), ConfigError> {
 
 /// A bare level means memfold's own events; the libraries below speak up only from `warn`.
 fn filter(settings: &Settings, terminal: bool) -> Result<EnvFilter, ConfigError> {
-    let log = settings.log.as_deref().unwrap_or(if terminal { "warn" } else { "info" });
+    let log = settings
+        .log
+        .as_deref()
+        .unwrap_or(if terminal { "warn" } else { "info" });
     let levels = ["off", "error", "warn", "info", "debug", "trace"];
     let directives = if levels.contains(&log) {
         match log {
@@ -60,7 +63,11 @@ fn filter(settings: &Settings, terminal: bool) -> Result<EnvFilter, ConfigError>
 /// A user's name in the logs: the first 12 hex digits of its SHA-256, for ids are often e-mails.
 pub fn user_tag(user: &str) -> String {
     let digest = Sha256::digest(user.as_bytes());
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -70,17 +77,30 @@ mod tests {
 
     fn with_log(log: &str) -> Settings {
         let flags = [("log".to_owned(), log.to_owned())].into();
-        Settings::load(&Sources { flags, ..Sources::default() }).unwrap()
+        Settings::load(&Sources {
+            flags,
+            ..Sources::default()
+        })
+        .unwrap()
     }
 
     #[test]
     fn levels_and_filters_are_taken() {
-        for log in ["error", "debug", "off", "warn,memfold=trace", "memfold::store=debug"] {
+        for log in [
+            "error",
+            "debug",
+            "off",
+            "warn,memfold=trace",
+            "memfold::store=debug",
+        ] {
             assert!(filter(&with_log(log), true).is_ok(), "{log}");
         }
         assert!(filter(&with_log("memfold=loud"), true).is_err());
         let quiet = filter(&with_log("debug"), false).unwrap().to_string();
-        assert!(quiet.contains("memfold=debug") && quiet.contains("warn"), "{quiet}");
+        assert!(
+            quiet.contains("memfold=debug") && quiet.contains("warn"),
+            "{quiet}"
+        );
     }
 
     #[test]

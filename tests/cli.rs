@@ -1,5 +1,8 @@
 //! The command line as a user meets it, without a server.
-#![allow(clippy::unwrap_used, reason = "helpers of tests may panic, as the tests do")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic, as the tests do"
+)]
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +20,10 @@ struct Cli {
 
 impl Cli {
     fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), env: Vec::new() }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            env: Vec::new(),
+        }
     }
 
     fn env(mut self, name: &'static str, value: &str) -> Self {
@@ -34,7 +40,10 @@ impl Cli {
 
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memfold"));
-        command.env_clear().current_dir(self.dir.path()).envs(self.env.iter().cloned());
+        command
+            .env_clear()
+            .current_dir(self.dir.path())
+            .envs(self.env.iter().cloned());
         command.env("HOME", self.dir.path());
         command
     }
@@ -59,17 +68,28 @@ fn nowhere() -> String {
 fn help_teaches() {
     insta::assert_snapshot!(Cli::new().stdout(&["-h"]));
     let long = Cli::new().stdout(&["merge", "--help"]);
-    for part in ["--max-retire", "[default: 7d]", "What is safe", "Examples:", "keep-apart"] {
+    for part in [
+        "--max-retire",
+        "[default: 7d]",
+        "What is safe",
+        "Examples:",
+        "keep-apart",
+    ] {
         assert!(long.contains(part), "{part} in {long}");
     }
 }
 
 #[test]
 fn every_command_has_help() {
-    let commands = ["merge", "apply", "undo", "history", "show", "doctor", "inspect", "config"];
+    let commands = [
+        "merge", "apply", "undo", "history", "show", "doctor", "inspect", "config",
+    ];
     for command in commands.iter().chain(&["completions", "man"]) {
         let help = Cli::new().stdout(&[command, "--help"]);
-        assert!(help.contains(&format!("Usage: memfold {command}")), "{help}");
+        assert!(
+            help.contains(&format!("Usage: memfold {command}")),
+            "{help}"
+        );
     }
 }
 
@@ -93,13 +113,22 @@ fn wrong_usage_ends_with_2() {
         &plan,
         &[],
     ] {
-        Cli::new().run(args).code(2).stdout("").stderr(predicate::str::is_empty().not());
+        Cli::new()
+            .run(args)
+            .code(2)
+            .stdout("")
+            .stderr(predicate::str::is_empty().not());
     }
 }
 
 #[test]
 fn no_server_ends_with_3_and_says_what_to_do() {
-    for command in [&["merge", "--user", "a"][..], &["history"], &["undo", "01A"], &["inspect"]] {
+    for command in [
+        &["merge", "--user", "a"][..],
+        &["history"],
+        &["undo", "01A"],
+        &["inspect"],
+    ] {
         let url = nowhere();
         Cli::new()
             .run(&[command, &["--redis-url", &url]].concat())
@@ -112,7 +141,10 @@ fn no_server_ends_with_3_and_says_what_to_do() {
 #[test]
 fn a_setting_has_one_precedence() {
     let cli = Cli::new()
-        .file("memfold.toml", "index = 'in-file'\nlayout = 'redisvl'\n[fields]\ntext = 'memory'\n")
+        .file(
+            "memfold.toml",
+            "index = 'in-file'\nlayout = 'redisvl'\n[fields]\ntext = 'memory'\n",
+        )
         .file("other.toml", "index = 'in-other'\n")
         .env("MEMFOLD_INDEX", "in-env");
     let show = |args: &[&str]| -> serde_json::Value {
@@ -120,7 +152,10 @@ fn a_setting_has_one_precedence() {
         serde_json::from_str(&text).unwrap()
     };
     let settings = &show(&["--index", "in-flag"])["settings"];
-    assert_eq!(settings["index"], serde_json::json!({ "value": "in-flag", "origin": "flag" }));
+    assert_eq!(
+        settings["index"],
+        serde_json::json!({ "value": "in-flag", "origin": "flag" })
+    );
     let settings = &show(&[])["settings"];
     assert_eq!(settings["index"]["value"], "in-env");
     assert_eq!(settings["fields.text"]["value"], "memory");
@@ -136,7 +171,10 @@ fn the_file_is_found_in_its_places() {
     let index = |cli: &Cli| {
         let text = cli.stdout(&["config", "show", "--json"]);
         let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
-        shown["settings"]["index"]["value"].as_str().unwrap().to_owned()
+        shown["settings"]["index"]["value"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let cli = Cli::new().file(".config/memfold/memfold.toml", "index = 'at-home'");
     assert_eq!(index(&cli), "at-home");
@@ -146,7 +184,9 @@ fn the_file_is_found_in_its_places() {
     assert_eq!(index(&cli), "in-xdg");
     let cli = cli.file("memfold.toml", "index = 'here'");
     assert_eq!(index(&cli), "here");
-    let cli = cli.file("named.toml", "index = 'named'").env("MEMFOLD_CONFIG", "named.toml");
+    let cli = cli
+        .file("named.toml", "index = 'named'")
+        .env("MEMFOLD_CONFIG", "named.toml");
     assert_eq!(index(&cli), "named");
 }
 
@@ -156,7 +196,11 @@ fn an_unknown_key_is_named_with_the_closest() {
         .file("memfold.toml", "tresholt = 0.2")
         .run(&["config", "show"])
         .code(2)
-        .stderr(contains("`tresholt`").and(contains("`threshold`")).and(contains("memfold.toml")));
+        .stderr(
+            contains("`tresholt`")
+                .and(contains("`threshold`"))
+                .and(contains("memfold.toml")),
+        );
     Cli::new()
         .env("MEMFOLD_TRESHOLD", "0.2")
         .run(&["config", "show"])
@@ -167,16 +211,25 @@ fn an_unknown_key_is_named_with_the_closest() {
 #[test]
 fn secrets_are_masked() {
     let cli = Cli::new()
-        .file("memfold.toml", "llm_url = 'https://u:hunter2@h/v1'\nllm_model = 'm'")
+        .file(
+            "memfold.toml",
+            "llm_url = 'https://u:hunter2@h/v1'\nllm_model = 'm'",
+        )
         .env("MEMFOLD_LLM_KEY", "hunter2");
     for form in [&["config", "show"][..], &["config", "show", "--json"]] {
         let shown = cli.stdout(&[form, &["--redis-url", "redis://ann:hunter2@h:1"]].concat());
         assert!(!shown.contains("hunter2"), "{shown}");
         assert!(shown.contains("redis://ann:***@h:1"), "{shown}");
     }
-    cli.run(&["history", "--redis-url", "redis://ann:hunter2@127.0.0.1:1", "--log", "trace"])
-        .code(3)
-        .stderr(contains("hunter2").not());
+    cli.run(&[
+        "history",
+        "--redis-url",
+        "redis://ann:hunter2@127.0.0.1:1",
+        "--log",
+        "trace",
+    ])
+    .code(3)
+    .stderr(contains("hunter2").not());
 }
 
 #[test]
@@ -189,13 +242,23 @@ fn completions_and_man_pages_are_made() {
         }
     }
     assert!(cli.stdout(&["man"]).contains(".TH memfold 1"));
-    cli.run(&["man", "--out", "pages/man1"]).success().stdout("");
-    for page in ["memfold.1", "memfold-merge.1", "memfold-undo.1", "memfold-config-show.1"] {
+    cli.run(&["man", "--out", "pages/man1"])
+        .success()
+        .stdout("");
+    for page in [
+        "memfold.1",
+        "memfold-merge.1",
+        "memfold-undo.1",
+        "memfold-config-show.1",
+    ] {
         let text = fs::read_to_string(cli.dir.path().join("pages/man1").join(page)).unwrap();
         assert!(text.contains(".SH NAME"), "{page}: {text}");
     }
     let page = fs::read_to_string(cli.dir.path().join("pages/man1/memfold.1")).unwrap();
-    assert!(page.contains("130") && page.contains("interrupted"), "{page}");
+    assert!(
+        page.contains("130") && page.contains("interrupted"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -210,7 +273,12 @@ fn a_reader_that_goes_away_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut errors)
+        .unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(errors, "");
 }
@@ -253,7 +321,10 @@ fn signals_end_with_130() {
 fn colours_are_off_in_a_pipe_and_can_be_forced() {
     let cli = Cli::new();
     assert!(!cli.stdout(&["config", "show"]).contains('\x1b'));
-    assert!(cli.stdout(&["config", "show", "--color", "always"]).contains('\x1b'));
+    assert!(
+        cli.stdout(&["config", "show", "--color", "always"])
+            .contains('\x1b')
+    );
 }
 
 #[test]
@@ -263,5 +334,8 @@ fn plans_of_other_versions_are_refused() {
         .code(2)
         .stderr(contains("format 2").and(contains("plan again")));
     let cli = Cli::new().file("plan.json", "{\"version\": 1, \"users\": []}");
-    cli.run(&["apply", "plan.json"]).success().stdout("").stderr(contains("nothing to do"));
+    cli.run(&["apply", "plan.json"])
+        .success()
+        .stdout("")
+        .stderr(contains("nothing to do"));
 }

@@ -196,8 +196,8 @@ fn groups() {
             split += usize::from(action == "merge" && places.len() > 1);
         }
     }
-    // Measured: 4 absorbed, 5 blocks split.
-    assert!(absorbed >= 4);
+    // Measured: 4 absorbed, 6 blocks of one fact split (most of them by denials in a part of it).
+    assert!(absorbed >= 4 && split <= 6);
     println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
 }
 
@@ -231,6 +231,10 @@ fn a_returned_source_is_accepted_only_if_it_says_all() {
             );
         }
     }
+    // Measured: 79 of the 126 pairs of one fact that no guard holds back need no new text; of the
+    // others 6 + 5 pass (`father` inside `father-in-law`, `Left Ghent` beside `Lives in Ghent`), which
+    // only the judge can tell. Joined texts say all that both say, so they pass by design.
+    assert!(accepted["same"] >= 78 && accepted["different"] <= 6 && accepted["update"] <= 5);
     println!("one source accepted {accepted:?}, concatenation accepted {merged:?}");
 }
 

@@ -44,11 +44,16 @@ fn index(file: &PlanFile, context: &Context) -> anyhow::Result<Option<String>> {
     };
     let index = &first.index;
     if let Some(other) = file.users.iter().find(|plan| plan.index != *index) {
-        return Err(usage(format!("the plan mixes indexes: {index} and {}", other.index)));
+        return Err(usage(format!(
+            "the plan mixes indexes: {index} and {}",
+            other.index
+        )));
     }
     let set = &context.settings.index;
     if context.settings.origin("index") != &Origin::Default && set != index {
-        return Err(usage(format!("the plan is for index {index}, the settings say {set}")));
+        return Err(usage(format!(
+            "the plan is for index {index}, the settings say {set}"
+        )));
     }
     Ok(Some(index.clone()))
 }

@@ -43,7 +43,12 @@ impl FromArgMatches for SettingFlags {
 
 impl Args for SettingFlags {
     fn augment_args(command: Command) -> Command {
-        command.args(SETTINGS.iter().zip(FLAGS.iter()).map(|(setting, name)| flag(setting, name)))
+        command.args(
+            SETTINGS
+                .iter()
+                .zip(FLAGS.iter())
+                .map(|(setting, name)| flag(setting, name)),
+        )
     }
 
     fn augment_args_for_update(command: Command) -> Command {

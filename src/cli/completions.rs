@@ -21,6 +21,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     generate(args.shell, &mut command(), "memfold", &mut script);
     script.flush()?;
-    context.out.data(&String::from_utf8(script).map_err(io::Error::other)?)?;
+    context
+        .out
+        .data(&String::from_utf8(script).map_err(io::Error::other)?)?;
     Ok(Exit::Done)
 }

@@ -47,16 +47,26 @@ fn document(settings: &Settings) -> Value {
 
 fn table(context: &Context) -> String {
     let style = context.out.style;
-    let rows: Vec<(String, String, String)> =
-        SETTINGS.iter().map(|setting| row(&context.settings, setting)).collect();
+    let rows: Vec<(String, String, String)> = SETTINGS
+        .iter()
+        .map(|setting| row(&context.settings, setting))
+        .collect();
     let width = |texts: &mut dyn Iterator<Item = &String>| {
         texts.map(|text| columns(text)).max().unwrap_or(0)
     };
     let names = width(&mut rows.iter().map(|row| &row.0));
     let values = width(&mut rows.iter().map(|row| &row.1)).min(style.width / 2);
     let line = |(name, value, origin): &(String, String, String)| {
-        let from = if origin == "default" { style.dim(origin) } else { style.cyan(origin) };
-        format!("{}  {}  {from}\n", style.bold(&pad(name, names)), pad(value, values))
+        let from = if origin == "default" {
+            style.dim(origin)
+        } else {
+            style.cyan(origin)
+        };
+        format!(
+            "{}  {}  {from}\n",
+            style.bold(&pad(name, names)),
+            pad(value, values)
+        )
     };
     rows.iter().map(line).collect()
 }
@@ -67,6 +77,8 @@ fn row(settings: &Settings, setting: &Setting) -> (String, String, String) {
         Origin::Environment => format!("environment {}", setting.env()),
         other => other.to_string(),
     };
-    let value = settings.show(setting).unwrap_or_else(|| "(not set)".to_owned());
+    let value = settings
+        .show(setting)
+        .unwrap_or_else(|| "(not set)".to_owned());
     (setting.key(), escape(&value), escape(&origin))
 }

@@ -53,24 +53,49 @@ struct Check {
 
 impl Check {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, status: Status::Ok, found: found.into(), advice: None }
+        Self {
+            name,
+            status: Status::Ok,
+            found: found.into(),
+            advice: None,
+        }
     }
 
     fn warn(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, status: Status::Warn, found: found.into(), advice: Some(advice.into()) }
+        Self {
+            name,
+            status: Status::Warn,
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, status: Status::Fail, found: found.into(), advice: Some(advice.into()) }
+        Self {
+            name,
+            status: Status::Fail,
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
     }
 
     /// A failure whose error says what to do.
     fn failed(name: &'static str, error: impl ToString) -> Self {
-        Self { name, status: Status::Fail, found: error.to_string(), advice: None }
+        Self {
+            name,
+            status: Status::Fail,
+            found: error.to_string(),
+            advice: None,
+        }
     }
 
     fn skipped(name: &'static str, why: impl Into<String>) -> Self {
-        Self { name, status: Status::Skipped, found: why.into(), advice: None }
+        Self {
+            name,
+            status: Status::Skipped,
+            found: why.into(),
+            advice: None,
+        }
     }
 }
 
@@ -136,11 +161,19 @@ fn index(settings: &Settings, facts: &IndexFacts) -> Vec<Check> {
     let mut checks = vec![vectors(settings, facts), fields(settings, facts)];
     checks.push(if facts.indexing {
         let found = format!("being built, {:.0} % done", facts.percent * 100.0);
-        Check::fail("indexing", found, "wait until it is done; nothing is merged before")
+        Check::fail(
+            "indexing",
+            found,
+            "wait until it is done; nothing is merged before",
+        )
     } else if facts.failures > 0 {
         let advice = "look for records under the prefix that FT.SEARCH does not find; they take \
                       no part in merges";
-        Check::warn("indexing", format!("{} records were rejected", facts.failures), advice)
+        Check::warn(
+            "indexing",
+            format!("{} records were rejected", facts.failures),
+            advice,
+        )
     } else {
         Check::ok("indexing", format!("complete, {} documents", facts.docs))
     });
@@ -156,7 +189,10 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
         Storage::Json => "JSON",
         Storage::Hash => "HASH",
     };
-    let vector = match facts.field(&settings.fields_vector).map(|field| &field.kind) {
+    let vector = match facts
+        .field(&settings.fields_vector)
+        .map(|field| &field.kind)
+    {
         Some(FieldKind::Vector(v)) => format!(", {} × {}, {}", v.dims, v.data_type, v.metric),
         _ => String::new(),
     };
@@ -172,7 +208,11 @@ fn fields(settings: &Settings, facts: &IndexFacts) -> Check {
     let needed = missing(&[&settings.fields_text, &settings.fields_user]);
     if !needed.is_empty() {
         let found = format!("{} has no field {}", facts.name, needed.join(", "));
-        return Check::fail("fields", found, "name the fields with --fields-text, --fields-user");
+        return Check::fail(
+            "fields",
+            found,
+            "name the fields with --fields-text, --fields-user",
+        );
     }
     let others = [
         &settings.fields_memory_type,
@@ -180,7 +220,12 @@ fn fields(settings: &Settings, facts: &IndexFacts) -> Check {
         &settings.fields_created_at,
         &settings.fields_metadata,
     ];
-    let others = missing(&others.into_iter().chain(&settings.fields_scope).collect::<Vec<_>>());
+    let others = missing(
+        &others
+            .into_iter()
+            .chain(&settings.fields_scope)
+            .collect::<Vec<_>>(),
+    );
     if others.is_empty() {
         return Check::ok("fields", "all are in the index");
     }
@@ -204,7 +249,11 @@ fn text(checks: &[Check], style: Style) -> String {
         format!("{status}  {name}  {}\n{advice}", escape(&check.found))
     };
     let count = |status| checks.iter().filter(|check| check.status == status).count();
-    let sum = format!("{} failed, {} warned\n", count(Status::Fail), count(Status::Warn));
+    let sum = format!(
+        "{} failed, {} warned\n",
+        count(Status::Fail),
+        count(Status::Warn)
+    );
     checks.iter().map(line).collect::<String>() + &sum
 }
 
@@ -216,11 +265,19 @@ mod tests {
     fn checks_are_told_with_what_to_do() {
         let checks = [
             Check::ok("server", "Redis 8.2.3, primary"),
-            Check::warn("eviction", "allkeys-lru \u{1b}[31m", "set maxmemory-policy noeviction"),
+            Check::warn(
+                "eviction",
+                "allkeys-lru \u{1b}[31m",
+                "set maxmemory-policy noeviction",
+            ),
             Check::failed("index", "there is no index `x`; the server has: none"),
             Check::skipped("llm", "none configured"),
         ];
-        let style = Style { color: false, width: 80, verbose: false };
+        let style = Style {
+            color: false,
+            width: 80,
+            verbose: false,
+        };
         insta::assert_snapshot!(text(&checks, style));
     }
 }

@@ -26,24 +26,51 @@ pub(crate) enum Exit {
 /// Every exit code with its meaning.
 pub(crate) const CODES: &[(Exit, u8, &str)] = &[
     (Exit::Done, 0, "done, also when there was nothing to do"),
-    (Exit::Failed, 1, "any other failure; `doctor`: a check failed"),
+    (
+        Exit::Failed,
+        1,
+        "any other failure; `doctor`: a check failed",
+    ),
     (Exit::Usage, 2, "wrong usage or configuration"),
-    (Exit::Store, 3, "the store cannot be reached or does not fit (server, login, search, index)"),
+    (
+        Exit::Store,
+        3,
+        "the store cannot be reached or does not fit (server, login, search, index)",
+    ),
     (
         Exit::SomeNotMerged,
         4,
         "some groups could not be merged because of an error; their memories are untouched",
     ),
-    (Exit::OverLimit, 5, "a safety limit refused the run; nothing was done"),
-    (Exit::Busy, 6, "another memfold is working on this user's memories"),
-    (Exit::UndoRefused, 7, "an undo was refused; that merge stands as it was"),
+    (
+        Exit::OverLimit,
+        5,
+        "a safety limit refused the run; nothing was done",
+    ),
+    (
+        Exit::Busy,
+        6,
+        "another memfold is working on this user's memories",
+    ),
+    (
+        Exit::UndoRefused,
+        7,
+        "an undo was refused; that merge stands as it was",
+    ),
     (Exit::NoSuchUser, 8, "the user has no memories"),
-    (Exit::Interrupted, 130, "interrupted; what was done is whole and recorded"),
+    (
+        Exit::Interrupted,
+        130,
+        "interrupted; what was done is whole and recorded",
+    ),
 ];
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
-        CODES.iter().find(|(exit, _, _)| *exit == self).map_or(1, |(_, code, _)| *code)
+        CODES
+            .iter()
+            .find(|(exit, _, _)| *exit == self)
+            .map_or(1, |(_, code, _)| *code)
     }
 }
 
@@ -55,8 +82,10 @@ impl From<Exit> for ExitCode {
 
 /// The list as the help shows it.
 pub(crate) fn help() -> String {
-    let lines: Vec<String> =
-        CODES.iter().map(|(_, code, meaning)| format!("  {code:>3}  {meaning}")).collect();
+    let lines: Vec<String> = CODES
+        .iter()
+        .map(|(_, code, meaning)| format!("  {code:>3}  {meaning}"))
+        .collect();
     lines.join("\n")
 }
 
@@ -70,7 +99,11 @@ pub(crate) struct Stop {
 
 /// A usage error.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    Stop { exit: Exit::Usage, message: message.into() }.into()
+    Stop {
+        exit: Exit::Usage,
+        message: message.into(),
+    }
+    .into()
 }
 
 /// The code that an error ends with: that of the first cause that has one.
@@ -134,9 +167,15 @@ mod tests {
 
     #[test]
     fn codes_are_told_from_any_depth() {
-        let store = Err::<(), _>(StoreError::NoSearch).context("reading").context("merging alice");
+        let store = Err::<(), _>(StoreError::NoSearch)
+            .context("reading")
+            .context("merging alice");
         assert_eq!(of(&store.unwrap_err()), Exit::Store);
-        let limit = MergeError::RetirementCap { proposed: 9, memories: 10, limit: 3 };
+        let limit = MergeError::RetirementCap {
+            proposed: 9,
+            memories: 10,
+            limit: 3,
+        };
         assert_eq!(of(&limit.into()), Exit::OverLimit);
         assert_eq!(of(&usage("no")), Exit::Usage);
         assert_eq!(of(&anyhow::anyhow!("whatever")), Exit::Failed);

@@ -55,7 +55,10 @@ fn document(entries: &[Entry]) -> Value {
 fn row(entry: &Entry) -> Vec<String> {
     let at = Timestamp::from_millisecond(entry.at_ms);
     vec![
-        at.map_or_else(|_| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()),
+        at.map_or_else(
+            |_| "?".to_owned(),
+            |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+        ),
         match entry.event {
             Event::Merged => "merged".to_owned(),
             Event::Undone => "undone".to_owned(),
@@ -85,10 +88,21 @@ mod tests {
             at_ms: 1_795_977_278_700,
             retired: 2,
         };
-        let entries = [entry(Event::Undone, "用户一"), entry(Event::Merged, " a\u{1b}b")];
-        let style = Style { color: false, width: 80, verbose: false };
+        let entries = [
+            entry(Event::Undone, "用户一"),
+            entry(Event::Merged, " a\u{1b}b"),
+        ];
+        let style = Style {
+            color: false,
+            width: 80,
+            verbose: false,
+        };
         let rows = entries.iter().map(row).collect();
-        let text = table(&["when", "what", "merge", "user", "memories", "run"], rows, style);
+        let text = table(
+            &["when", "what", "merge", "user", "memories", "run"],
+            rows,
+            style,
+        );
         insta::assert_snapshot!(format!("{text}\n{:#}", document(&entries)));
     }
 }

@@ -43,7 +43,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     }
     if args.json {
         let all: Vec<Value> = seen.iter().map(document).collect();
-        context.out.json(&json!({ "version": json::VERSION, "indexes": all }))?;
+        context
+            .out
+            .json(&json!({ "version": json::VERSION, "indexes": all }))?;
     } else if seen.is_empty() {
         context.out.note("this server has no search index");
     } else {
@@ -102,30 +104,55 @@ fn text(seen: &Seen, context: &Context) -> String {
         Storage::Json => "JSON",
         Storage::Hash => "HASH",
     };
-    let prefixes: Vec<String> =
-        facts.prefixes.iter().map(|prefix| format!("\"{}\"", escape(prefix))).collect();
+    let prefixes: Vec<String> = facts
+        .prefixes
+        .iter()
+        .map(|prefix| format!("\"{}\"", escape(prefix)))
+        .collect();
     let title = format!(
         "{storage} under {}, {}",
         prefixes.join(", "),
         count(facts.docs as usize, "document", "documents")
     );
-    let mut lines = vec![format!("{}  {}", style.bold(&escape(&facts.name)), style.dim(&title))];
+    let mut lines = vec![format!(
+        "{}  {}",
+        style.bold(&escape(&facts.name)),
+        style.dim(&title)
+    )];
     let mut add = |name: &str, value: String| {
         let pad = " ".repeat(8usize.saturating_sub(columns(name)));
         lines.push(format!("  {}{pad}  {value}", style.dim(name)));
     };
     for (name, vector) in vectors(facts) {
-        let VectorFacts { algorithm, data_type, dims, metric } = vector;
-        add("vector", format!("{} {dims} × {data_type}, {algorithm}, {metric}", escape(name)));
+        let VectorFacts {
+            algorithm,
+            data_type,
+            dims,
+            metric,
+        } = vector;
+        add(
+            "vector",
+            format!(
+                "{} {dims} × {data_type}, {algorithm}, {metric}",
+                escape(name)
+            ),
+        );
     }
-    let served = if look.user_field.is_some() { style.green(look.name) } else { look.name.into() };
+    let served = if look.user_field.is_some() {
+        style.green(look.name)
+    } else {
+        look.name.into()
+    };
     add("looks", format!("like {served}"));
     if facts.indexing {
         add("state", style.yellow("being built: answers are partial"));
     }
     if facts.failures > 0 {
         let failures = count(facts.failures as usize, "document", "documents");
-        add("state", style.yellow(&format!("{failures} could not be indexed")));
+        add(
+            "state",
+            style.yellow(&format!("{failures} could not be indexed")),
+        );
     }
     if let Some(users) = &seen.users {
         add("users", some(users, context.out.style.verbose));
@@ -138,8 +165,16 @@ fn text(seen: &Seen, context: &Context) -> String {
 }
 
 fn some(users: &[String], all: bool) -> String {
-    let shown = if all { users.len() } else { FEW.min(users.len()) };
+    let shown = if all {
+        users.len()
+    } else {
+        FEW.min(users.len())
+    };
     let names: Vec<String> = users[..shown].iter().map(|name| user(name)).collect();
-    let rest = if shown < users.len() { ", … (all with -v)" } else { "" };
+    let rest = if shown < users.len() {
+        ", … (all with -v)"
+    } else {
+        ""
+    };
     format!("{}: {}{rest}", users.len(), names.join(", "))
 }

@@ -17,7 +17,11 @@ pub(crate) fn users(users: Vec<Value>) -> Value {
 pub(crate) fn plan(plan: &Plan) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(plan)?;
     let merges = value.get_mut("merges").and_then(Value::as_array_mut);
-    for merge in merges.into_iter().flatten().filter_map(Value::as_object_mut) {
+    for merge in merges
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
         merge.remove("vector");
     }
     Ok(value)

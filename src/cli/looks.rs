@@ -21,20 +21,59 @@ const LATER: &str = "memories, but of a layout that this version does not serve"
 
 /// Names of fields that only one library's index has, most telling first.
 const KNOWN: &[(&[&str], &str, &str)] = &[
-    (&["prompt", "response", "prompt_vector"], "a semantic cache (redisvl)", NOT_MEMORIES),
-    (&["role", "content", "session_tag"], "a message history (redisvl)", NOT_MEMORIES),
-    (&["session_id", "type", "timestamp"], "a chat history (langchain-redis)", NOT_MEMORIES),
-    (&["checkpoint_ns", "checkpoint_id"], "checkpoints (LangGraph)", NOT_MEMORIES),
-    (&["prefix", "key", "field_name", "embedding"], "the vectors of a LangGraph store", LATER),
-    (&["prefix", "key", "created_at"], "the items of a LangGraph store", LATER),
-    (&["memory_hash", "namespace", "vector"], "memories of agent-memory-server", LATER),
-    (&["memory_id", "hash", "memory", "embedding"], "memories of mem0", LATER),
-    (&["_index_name", "_metadata_json", "text"], "documents of langchain-redis", LATER),
+    (
+        &["prompt", "response", "prompt_vector"],
+        "a semantic cache (redisvl)",
+        NOT_MEMORIES,
+    ),
+    (
+        &["role", "content", "session_tag"],
+        "a message history (redisvl)",
+        NOT_MEMORIES,
+    ),
+    (
+        &["session_id", "type", "timestamp"],
+        "a chat history (langchain-redis)",
+        NOT_MEMORIES,
+    ),
+    (
+        &["checkpoint_ns", "checkpoint_id"],
+        "checkpoints (LangGraph)",
+        NOT_MEMORIES,
+    ),
+    (
+        &["prefix", "key", "field_name", "embedding"],
+        "the vectors of a LangGraph store",
+        LATER,
+    ),
+    (
+        &["prefix", "key", "created_at"],
+        "the items of a LangGraph store",
+        LATER,
+    ),
+    (
+        &["memory_hash", "namespace", "vector"],
+        "memories of agent-memory-server",
+        LATER,
+    ),
+    (
+        &["memory_id", "hash", "memory", "embedding"],
+        "memories of mem0",
+        LATER,
+    ),
+    (
+        &["_index_name", "_metadata_json", "text"],
+        "documents of langchain-redis",
+        LATER,
+    ),
 ];
 
 /// Names under which text, user, type, id, date and metadata are usually found.
 const ROLES: &[(&str, &[&str])] = &[
-    ("text", &["content", "text", "memory", "memory_text", "fact"]),
+    (
+        "text",
+        &["content", "text", "memory", "memory_text", "fact"],
+    ),
     ("user", &["user_id", "user", "userid", "owner", "owner_id"]),
     ("memory-type", &["memory_type", "type", "kind"]),
     ("id", &["memory_id", "id"]),
@@ -45,10 +84,20 @@ const ROLES: &[(&str, &[&str])] = &[
 pub(super) fn look(facts: &IndexFacts) -> Look {
     let has = |name: &&str| facts.field(name).is_some();
     if let Some((_, name, advice)) = KNOWN.iter().find(|(fields, ..)| fields.iter().all(has)) {
-        return Look { name, user_field: None, flags: None, advice };
+        return Look {
+            name,
+            user_field: None,
+            flags: None,
+            advice,
+        };
     }
-    let vector = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Vector(_)));
-    let Some(vector) = vector else { return other("no index of memories: it has no vectors") };
+    let vector = facts
+        .fields
+        .iter()
+        .find(|field| matches!(field.kind, FieldKind::Vector(_)));
+    let Some(vector) = vector else {
+        return other("no index of memories: it has no vectors");
+    };
     if facts.vector(&vector.attribute).is_err() {
         return other("an index whose vectors this version does not read");
     }
@@ -56,9 +105,13 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
     let (Some(_), Some(user)) = (find(ROLES[0].1), find(ROLES[1].1)) else {
         return other("an index with vectors, but with no text or user that memfold knows");
     };
-    let roles = ROLES.iter().filter_map(|(role, names)| Some((*role, names[0], find(names)?)));
+    let roles = ROLES
+        .iter()
+        .filter_map(|(role, names)| Some((*role, names[0], find(names)?)));
     let vector = ("vector", "embedding", vector.attribute.as_str());
-    let unusual = roles.chain([vector]).filter(|(_, usual, found)| usual != found);
+    let unusual = roles
+        .chain([vector])
+        .filter(|(_, usual, found)| usual != found);
     let flags: Vec<String> = std::iter::once(format!("--index {}", quote(&facts.name)))
         .chain(unusual.map(|(role, _, found)| format!("--fields-{role} {}", quote(found))))
         .collect();
@@ -72,7 +125,12 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
 
 fn other(name: &'static str) -> Look {
     let advice = "if it holds memories, name its fields with --fields-text, --fields-user, …";
-    Look { name, user_field: None, flags: None, advice }
+    Look {
+        name,
+        user_field: None,
+        flags: None,
+        advice,
+    }
 }
 
 /// A word for a shell.
@@ -91,7 +149,9 @@ mod tests {
     use crate::store::index::{Field, Storage, VectorFacts};
 
     fn index(fields: &[&str], vector: Option<(&str, &str)>) -> IndexFacts {
-        let plain = fields.iter().map(|name| ((*name).to_owned(), FieldKind::Text));
+        let plain = fields
+            .iter()
+            .map(|name| ((*name).to_owned(), FieldKind::Text));
         let vector = vector.map(|(name, metric)| {
             let facts = VectorFacts {
                 algorithm: "FLAT".into(),
@@ -120,7 +180,14 @@ mod tests {
 
     #[test]
     fn the_recipe_is_recognised_and_needs_one_flag() {
-        let fields = ["content", "memory_type", "metadata", "created_at", "user_id", "memory_id"];
+        let fields = [
+            "content",
+            "memory_type",
+            "metadata",
+            "created_at",
+            "user_id",
+            "memory_id",
+        ];
         let look = look(&index(&fields, Some(("embedding", "COSINE"))));
         assert_eq!(look.user_field.as_deref(), Some("user_id"));
         assert_eq!(look.flags.as_deref(), Some("--index 'my mem'\\''ries'"));
@@ -141,16 +208,33 @@ mod tests {
     #[test]
     fn neighbours_are_not_offered() {
         for (fields, vector) in [
-            (&["prompt", "response"][..], Some(("prompt_vector", "COSINE"))),
-            (&["role", "content", "session_tag", "user_id"], Some(("vector_field", "COSINE"))),
-            (&["prefix", "key", "field_name"], Some(("embedding", "COSINE"))),
-            (&["memory_id", "hash", "memory", "user_id"], Some(("embedding", "COSINE"))),
+            (
+                &["prompt", "response"][..],
+                Some(("prompt_vector", "COSINE")),
+            ),
+            (
+                &["role", "content", "session_tag", "user_id"],
+                Some(("vector_field", "COSINE")),
+            ),
+            (
+                &["prefix", "key", "field_name"],
+                Some(("embedding", "COSINE")),
+            ),
+            (
+                &["memory_id", "hash", "memory", "user_id"],
+                Some(("embedding", "COSINE")),
+            ),
             (&["content", "user_id"], None),
             (&["content", "user_id"], Some(("embedding", "L2"))),
             (&["content"], Some(("embedding", "COSINE"))),
         ] {
             let look = look(&index(fields, vector));
-            assert_eq!((look.user_field, look.flags), (None, None), "{fields:?}: {}", look.name);
+            assert_eq!(
+                (look.user_field, look.flags),
+                (None, None),
+                "{fields:?}: {}",
+                look.name
+            );
         }
     }
 }

@@ -22,7 +22,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         None => {
             let mut page = Vec::new();
             Man::new(command()).render(&mut page)?;
-            context.out.data(&String::from_utf8(page).map_err(io::Error::other)?)?;
+            context
+                .out
+                .data(&String::from_utf8(page).map_err(io::Error::other)?)?;
         }
     }
     Ok(Exit::Done)

@@ -58,7 +58,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     }
     if let Some(path) = &args.plan_out {
         PlanFile::new(plans).write(path)?;
-        results.note(&format!("plan saved; carry it out with: memfold apply {}", path.display()));
+        results.note(&format!(
+            "plan saved; carry it out with: memfold apply {}",
+            path.display()
+        ));
     } else if args.dry_run {
         results.note("nothing was written; run without --dry-run to merge");
     }

@@ -40,7 +40,12 @@ use output::Output;
 /// one of each group. A merge happens only where nothing is lost; it is recorded, and can be
 /// undone.
 #[derive(Debug, Parser)]
-#[command(name = "memfold", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "memfold",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -95,13 +100,20 @@ fn command() -> clap::Command {
 
 /// Runs memfold on `args` (the program's name first) and returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command().try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
+    let parsed = command()
+        .try_get_matches_from(args)
+        .and_then(|m| Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout and are no failure; a closed pipe is none either.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            }
+            .into();
         }
     };
     let sources = Sources::of_process(cli.settings.0, cli.common.config.as_deref());
@@ -117,7 +129,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     for (name, closest) in misspelt_variables(&sources.env) {
         out.warn(&format!("{name} is no setting; did you mean {closest}?"));
     }
-    let context = Context { settings, out, stopping: Arc::new(AtomicBool::new(false)) };
+    let context = Context {
+        settings,
+        out,
+        stopping: Arc::new(AtomicBool::new(false)),
+    };
     let result = telemetry::start(&context.settings)
         .map_err(anyhow::Error::from)
         .and_then(|()| dispatch(cli.command, &context));
@@ -155,8 +171,10 @@ fn block_on(
 ) -> anyhow::Result<Exit> {
     // The TLS of both clients needs a provider for the whole process; a second start keeps the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let stopping = Arc::clone(&context.stopping);
     let notes = context.out.notes;
     let result = runtime.block_on(async {
@@ -165,7 +183,11 @@ fn block_on(
     });
     // A model or name lookup that still runs must not hold up the exit.
     runtime.shutdown_background();
-    if context.stopping.load(Ordering::Relaxed) { Ok(Exit::Interrupted) } else { result }
+    if context.stopping.load(Ordering::Relaxed) {
+        Ok(Exit::Interrupted)
+    } else {
+        result
+    }
 }
 
 async fn watch(

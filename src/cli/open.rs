@@ -60,18 +60,31 @@ pub(super) fn fields(settings: &Settings) -> RedisvlFields {
 
 /// The embedding model; `None` where no ONNX Runtime is configured.
 pub(super) fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    let Some(runtime) = &settings.onnxruntime else { return Ok(None) };
+    let Some(runtime) = &settings.onnxruntime else {
+        return Ok(None);
+    };
     let Some(dir) = &settings.model_dir else {
-        return Err(usage("--onnxruntime is set, but not where the model is: set --model-dir"));
+        return Err(usage(
+            "--onnxruntime is set, but not where the model is: set --model-dir",
+        ));
     };
     let manifest = manifest(&settings.model)?;
-    Ok(Some(Arc::new(Onnx::load(runtime, manifest, dir, settings.embed_threads)?)))
+    Ok(Some(Arc::new(Onnx::load(
+        runtime,
+        manifest,
+        dir,
+        settings.embed_threads,
+    )?)))
 }
 
 /// A built-in manifest by name, or one's own by its path.
 fn manifest(model: &str) -> anyhow::Result<Manifest> {
     let is_path = model.ends_with(".toml") || model.contains(std::path::MAIN_SEPARATOR);
-    Ok(if is_path { Manifest::load(Path::new(model))? } else { Manifest::named(model)? })
+    Ok(if is_path {
+        Manifest::load(Path::new(model))?
+    } else {
+        Manifest::named(model)?
+    })
 }
 
 /// The LLM; `None` where none is to be asked.
@@ -81,7 +94,9 @@ pub(super) fn llm(settings: &Settings) -> Result<Option<Llm>, LlmError> {
 
 /// How to reach the LLM; `None` where none is to be asked.
 pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
-    let (Some(url), Some(model)) = (&settings.llm_url, &settings.llm_model) else { return None };
+    let (Some(url), Some(model)) = (&settings.llm_url, &settings.llm_model) else {
+        return None;
+    };
     let defaults = LlmSettings::new(url.expose(), model);
     settings.uses_llm().then(|| LlmSettings {
         api_key: settings.llm_key.clone(),
@@ -105,8 +120,20 @@ pub(super) async fn pipeline(context: &Context, index: &str) -> anyhow::Result<P
     let embedder = embedder(settings)?;
     let clock = SystemClock;
     let check_after = indexes_in_background(&mut conn).await;
-    let options = MergeOptions { check_after, ..options(context, clock.id()) };
-    Ok(Pipeline { conn, functions, index, layout, embedder, llm, clock: Box::new(clock), options })
+    let options = MergeOptions {
+        check_after,
+        ..options(context, clock.id())
+    };
+    Ok(Pipeline {
+        conn,
+        functions,
+        index,
+        layout,
+        embedder,
+        llm,
+        clock: Box::new(clock),
+        options,
+    })
 }
 
 /// Whether the search module has workers, so that a write may be found a moment later only.
@@ -149,5 +176,10 @@ pub(super) fn ledger_retention(settings: &Settings) -> Duration {
 
 /// All users of the pipeline's index, sorted.
 pub(super) async fn all_users(pipeline: &Pipeline) -> Result<Vec<String>, StoreError> {
-    users(&mut pipeline.conn.clone(), &pipeline.index, pipeline.layout.user_field()).await
+    users(
+        &mut pipeline.conn.clone(),
+        &pipeline.index,
+        pipeline.layout.user_field(),
+    )
+    .await
 }

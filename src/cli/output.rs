@@ -40,7 +40,10 @@ impl Output {
             return Ok(());
         }
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        match stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+        {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed.store(true, Ordering::Relaxed);
                 Ok(())
@@ -95,7 +98,14 @@ fn use_color(color: Color, terminal: bool) -> bool {
 
 /// Columns to fill: those of the terminal, `COLUMNS`, or 100 where the output is read later.
 fn width(terminal: bool) -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let measured = || comfy_table::Table::new().width().filter(|_| terminal).map(usize::from);
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let measured = || {
+        comfy_table::Table::new()
+            .width()
+            .filter(|_| terminal)
+            .map(usize::from)
+    };
     columns.or_else(measured).unwrap_or(100).max(40)
 }

@@ -23,7 +23,10 @@ pub(super) struct PlanFile {
 
 impl PlanFile {
     pub(super) fn new(users: Vec<Plan>) -> Self {
-        Self { version: VERSION, users }
+        Self {
+            version: VERSION,
+            users,
+        }
     }
 
     /// Writes the file whole or not at all, readable by its owner only: it holds memory texts.
@@ -89,11 +92,18 @@ mod tests {
         fs::write(&path, "an older file").unwrap();
         PlanFile::new(vec![sample::plan()]).write(&path).unwrap();
         assert_eq!(PlanFile::read(&path).unwrap().users, [sample::plan()]);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no part is left behind");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no part is left behind"
+        );
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
     }
 

@@ -35,11 +35,19 @@ pub(crate) fn plan(plan: &Plan, style: Style) -> String {
 pub(crate) fn report(report: &Report, style: Style) -> String {
     let mut lines = vec![heading(&report.plan, style)];
     for (i, done) in report.merged.iter().enumerate() {
-        let planned = report.plan.merges.iter().find(|merge| merge.merge_id == done.merge_id);
+        let planned = report
+            .plan
+            .merges
+            .iter()
+            .find(|merge| merge.merge_id == done.merge_id);
         let title = format!("merged {} of {}", i + 1, report.merged.len());
         match planned {
             Some(merge) => lines.extend(merge_lines(&title, merge, style)),
-            None => lines.push(format!("{title} {} {}", done.merge_id, escape(&done.result_key))),
+            None => lines.push(format!(
+                "{title} {} {}",
+                done.merge_id,
+                escape(&done.result_key)
+            )),
         }
     }
     lines.extend(groups_left(&report.not_committed, style));
@@ -65,24 +73,41 @@ fn heading(plan: &Plan, style: Style) -> String {
 /// A user id so that an empty one and outer spaces can be seen.
 pub(crate) fn user(user: &str) -> String {
     let plain = !user.is_empty() && user.trim() == user;
-    if plain { escape(user) } else { format!("\"{}\"", escape(user)) }
+    if plain {
+        escape(user)
+    } else {
+        format!("\"{}\"", escape(user))
+    }
 }
 
 fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
     let kind = partition(&merge.partition.scope, &merge.partition.memory_type);
     let mut lines = vec![
         String::new(),
-        format!("{}  {}", style.green(title), style.dim(&format!("{kind}{}", merge.merge_id))),
+        format!(
+            "{}  {}",
+            style.green(title),
+            style.dim(&format!("{kind}{}", merge.merge_id))
+        ),
     ];
     let names = names(&merge.sources);
     let name = |key: &str| {
-        let found = merge.sources.iter().zip(&names).find(|(source, _)| source.key == key);
+        let found = merge
+            .sources
+            .iter()
+            .zip(&names)
+            .find(|(source, _)| source.key == key);
         found.map_or_else(|| escape(key), |(_, name)| name.clone())
     };
     lines.extend(sources(&merge.sources, &names, &style.red("-"), style));
     let key = name(&merge.result_key);
     let text = style.fit(&merge.text, style.width.saturating_sub(columns(&key) + 6));
-    lines.push(format!("  {} {}  {}", style.green("→"), style.dim(&key), style.bold(&text)));
+    lines.push(format!(
+        "  {} {}  {}",
+        style.green("→"),
+        style.dim(&key),
+        style.bold(&text)
+    ));
     let author = show_author(&merge.author, merge.vector_origin, name);
     lines.push(format!("    {}", style.dim(&author)));
     lines.extend(show_findings(&merge.findings, style));
@@ -91,27 +116,44 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
 
 /// The keys in short, whole where they cannot be told apart.
 fn names(sources: &[PlanSource]) -> Vec<String> {
-    short_keys(&sources.iter().map(|source| source.key.as_str()).collect::<Vec<_>>())
+    short_keys(
+        &sources
+            .iter()
+            .map(|source| source.key.as_str())
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn partition(scope: &[String], memory_type: &str) -> String {
     let parts = scope.iter().map(String::as_str).chain([memory_type]);
-    parts.filter(|part| !part.is_empty()).map(|part| format!("{} · ", escape(part))).collect()
+    parts
+        .filter(|part| !part.is_empty())
+        .map(|part| format!("{} · ", escape(part)))
+        .collect()
 }
 
 fn sources(sources: &[PlanSource], names: &[String], mark: &str, style: Style) -> Vec<String> {
     let key_width = names.iter().map(|name| columns(name)).max().unwrap_or(0);
     let line = |(source, key): (&PlanSource, &String)| {
-        let facts =
-            format!("{}  {}  {:.3}", pad(key, key_width), date(source.created_at), source.distance);
-        let text = style.fit(&source.text, style.width.saturating_sub(columns(&facts) + 6));
+        let facts = format!(
+            "{}  {}  {:.3}",
+            pad(key, key_width),
+            date(source.created_at),
+            source.distance
+        );
+        let text = style.fit(
+            &source.text,
+            style.width.saturating_sub(columns(&facts) + 6),
+        );
         format!("  {mark} {}  {text}", style.dim(&facts))
     };
     sources.iter().zip(names).map(line).collect()
 }
 
 fn date(date: Option<Timestamp>) -> String {
-    date.map_or("no date   ".to_owned(), |date| date.strftime("%Y-%m-%d").to_string())
+    date.map_or("no date   ".to_owned(), |date| {
+        date.strftime("%Y-%m-%d").to_string()
+    })
 }
 
 /// Who wrote a text, and where its vector comes from.
@@ -122,9 +164,17 @@ pub(crate) fn show_author(
 ) -> String {
     let text = match author {
         Author::Extractive { kept } => {
-            format!("kept unchanged from {}: it says all that the others say", name(kept))
+            format!(
+                "kept unchanged from {}: it says all that the others say",
+                name(kept)
+            )
         }
-        Author::Llm { model, prompt, tokens, calls } => format!(
+        Author::Llm {
+            model,
+            prompt,
+            tokens,
+            calls,
+        } => format!(
             "written by {} (prompt {}, {}, {tokens} tokens) and verified",
             escape(model),
             escape(prompt),
@@ -157,7 +207,12 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
         lines.push(String::new());
         let line = format!("{title}  {}", style.dim(kind.trim_end_matches(" · ")));
         lines.push(line.trim_end().to_owned());
-        lines.extend(sources(&group.members, &names(&group.members), &style.yellow("·"), style));
+        lines.extend(sources(
+            &group.members,
+            &names(&group.members),
+            &style.yellow("·"),
+            style,
+        ));
         if !detail.is_empty() {
             lines.push(format!("    {}", style.dim(&detail)));
         }
@@ -196,12 +251,19 @@ fn left_alone(memories: &[LeftAlone], style: Style) -> Vec<String> {
     }
     let mut lines = Vec::new();
     for (reason, memories) in by_reason {
-        let title = format!("{} took no part", count(memories.len(), "memory", "memories"));
+        let title = format!(
+            "{} took no part",
+            count(memories.len(), "memory", "memories")
+        );
         lines.push(String::new());
         lines.push(format!("{}: {reason}", style.yellow(&title)));
         if style.verbose {
             let line = |m: &&LeftAlone| format!("    {}  {}", escape(&m.key), escape(&m.detail));
-            lines.extend(memories.iter().map(|memory| line(memory).trim_end().to_owned()));
+            lines.extend(
+                memories
+                    .iter()
+                    .map(|memory| line(memory).trim_end().to_owned()),
+            );
         }
         if let Some(hint) = hint(reason) {
             lines.push(format!("    {} {hint}", style.cyan("hint:")));
@@ -224,7 +286,11 @@ fn plan_summary(plan: &Plan, style: Style) -> String {
         count(sources, "memory", "memories"),
         plan.merges.len(),
     );
-    format!("{}; {}", style.bold(&merges), left_summary(plan.groups_left.len()))
+    format!(
+        "{}; {}",
+        style.bold(&merges),
+        left_summary(plan.groups_left.len())
+    )
 }
 
 fn left_summary(groups: usize) -> String {
@@ -273,7 +339,9 @@ fn report_summary(report: &Report, style: Style) -> String {
 /// Rows under a header, columns as wide as their longest cell; cells must be escaped.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, style: Style) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.iter().map(|name| style.bold(name)));
+    table
+        .load_style(NOTHING)
+        .set_header(header.iter().map(|name| style.bold(name)));
     table.add_rows(rows);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

@@ -23,7 +23,14 @@ pub(super) struct Results<'a> {
 impl<'a> Results<'a> {
     pub(super) fn new(context: &'a Context, pipeline: &'a Pipeline, json: bool) -> Self {
         let progress = Line::new();
-        Self { context, pipeline, json, progress, documents: Vec::new(), exit: Exit::Done }
+        Self {
+            context,
+            pipeline,
+            json,
+            progress,
+            documents: Vec::new(),
+            exit: Exit::Done,
+        }
     }
 
     /// Plans for a user and shows the plan.
@@ -60,7 +67,10 @@ impl<'a> Results<'a> {
             return Ok(());
         }
         let report = self.pipeline.apply(plan, &self.progress).await;
-        if report.as_ref().is_ok_and(|report| !report.not_committed.is_empty()) {
+        if report
+            .as_ref()
+            .is_ok_and(|report| !report.not_committed.is_empty())
+        {
             self.end_with(Exit::SomeNotMerged);
         }
         self.report(&plan.user, report).await
@@ -107,7 +117,8 @@ impl<'a> Results<'a> {
         } else {
             let gap = if self.documents.is_empty() { "" } else { "\n" };
             self.documents.push(Value::Null);
-            self.progress.aside(|| self.context.out.data(&format!("{gap}{text}")))?;
+            self.progress
+                .aside(|| self.context.out.data(&format!("{gap}{text}")))?;
         }
         Ok(())
     }
@@ -121,7 +132,8 @@ impl<'a> Results<'a> {
         }
         self.end_with(exit);
         if self.json {
-            self.documents.push(json::failure(user, exit.code(), &output::message(&error)));
+            self.documents
+                .push(json::failure(user, exit.code(), &output::message(&error)));
         }
         let error = error.context(format!("user {}", render::user(user)));
         self.progress.aside(|| self.context.out.error(&error));
@@ -149,9 +161,15 @@ impl<'a> Results<'a> {
                 format!("did you mean {}?", names.join(" or "))
             }
         };
-        let message =
-            format!("no memories of this user in {}; {hint}", self.context.settings.index);
-        Stop { exit: Exit::NoSuchUser, message }.into()
+        let message = format!(
+            "no memories of this user in {}; {hint}",
+            self.context.settings.index
+        );
+        Stop {
+            exit: Exit::NoSuchUser,
+            message,
+        }
+        .into()
     }
 }
 
@@ -164,9 +182,16 @@ fn is_absent(plan: &Plan) -> bool {
 /// [`Exit::SomeNotMerged`] if an error, and not a decision, kept a group from being merged.
 fn groups_exit(groups: &[GroupLeft]) -> Exit {
     let error = |group: &GroupLeft| {
-        matches!(group.reason, Reason::LlmFailed | Reason::WriteRefused | Reason::NotVisible)
+        matches!(
+            group.reason,
+            Reason::LlmFailed | Reason::WriteRefused | Reason::NotVisible
+        )
     };
-    if groups.iter().any(error) { Exit::SomeNotMerged } else { Exit::Done }
+    if groups.iter().any(error) {
+        Exit::SomeNotMerged
+    } else {
+        Exit::Done
+    }
 }
 
 /// At most three names that differ in case, spaces, or an edit or two.
@@ -187,7 +212,10 @@ mod tests {
     #[test]
     fn near_names_are_few_and_near() {
         let known = ["Alice", " alice ", "alicia", "bob", "a", "用户一"].map(str::to_owned);
-        assert_eq!(near_names("alice", known.clone().into_iter()), [" alice ", "Alice", "alicia"]);
+        assert_eq!(
+            near_names("alice", known.clone().into_iter()),
+            [" alice ", "Alice", "alicia"]
+        );
         assert_eq!(near_names("用户", known.clone().into_iter()), ["用户一"]);
         assert_eq!(near_names("carol", known.into_iter()), Vec::<String>::new());
     }

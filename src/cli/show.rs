@@ -29,7 +29,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             "there is no record of merge {} (any more); see `memfold history`",
             escape(&args.merge_id)
         );
-        return Err(Stop { exit: Exit::Failed, message }.into());
+        return Err(Stop {
+            exit: Exit::Failed,
+            message,
+        }
+        .into());
     };
     let texts = texts(&mut conn, &stored, context).await;
     if args.json {
@@ -48,13 +52,26 @@ async fn texts(
 ) -> Vec<Option<String>> {
     let merge = &stored.merge;
     let nothing = vec![None; merge.sources.len()];
-    let Ok(facts) = index_facts(conn, &merge.index).await else { return nothing };
-    let Ok(layout) = open::layout(&context.settings, &facts) else { return nothing };
-    let Ok(records) = originals(conn, stored).await else { return nothing };
-    let text = |(record, key): (Option<_>, &String)| {
-        layout.read(key, &record?).ok().map(|reading| reading.memory.text)
+    let Ok(facts) = index_facts(conn, &merge.index).await else {
+        return nothing;
     };
-    records.into_iter().zip(merge.sources.iter().map(|source| &source.key)).map(text).collect()
+    let Ok(layout) = open::layout(&context.settings, &facts) else {
+        return nothing;
+    };
+    let Ok(records) = originals(conn, stored).await else {
+        return nothing;
+    };
+    let text = |(record, key): (Option<_>, &String)| {
+        layout
+            .read(key, &record?)
+            .ok()
+            .map(|reading| reading.memory.text)
+    };
+    records
+        .into_iter()
+        .zip(merge.sources.iter().map(|source| &source.key))
+        .map(text)
+        .collect()
 }
 
 fn document(stored: &StoredRecord, texts: &[Option<String>]) -> Value {
@@ -82,15 +99,33 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
         ("user", user(&merge.partition.user)),
         ("type", escape(&merge.partition.memory_type)),
         ("scope", escape(&merge.partition.scope.join(", "))),
-        ("index", format!("{} ({})", escape(&merge.index), escape(&merge.layout))),
+        (
+            "index",
+            format!("{} ({})", escape(&merge.index), escape(&merge.layout)),
+        ),
         ("result", escape(&merge.result_key)),
-        ("text", show_author(&merge.author, merge.vector_origin, escape)),
-        ("distance", format!("≤ {} ({})", merge.threshold, escape(&merge.distance))),
+        (
+            "text",
+            show_author(&merge.author, merge.vector_origin, escape),
+        ),
+        (
+            "distance",
+            format!("≤ {} ({})", merge.threshold, escape(&merge.distance)),
+        ),
         ("parents", merge.parents.join(", ")),
-        ("undo until", merge.undo_until.map_or_else(|| "not at all".to_owned(), date)),
+        (
+            "undo until",
+            merge
+                .undo_until
+                .map_or_else(|| "not at all".to_owned(), date),
+        ),
     ];
     facts.retain(|(_, value)| !value.is_empty());
-    let width = facts.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
+    let width = facts
+        .iter()
+        .map(|(name, _)| columns(name))
+        .max()
+        .unwrap_or(0);
     let mut text: String = facts
         .iter()
         .map(|(name, value)| format!("{}  {value}\n", style.bold(&format!("{name:width$}"))))
@@ -104,7 +139,17 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
             Some(text) => style.fit(text, style.width / 2),
             None => "(not in the undo store)".to_owned(),
         };
-        vec![escape(&source.key), created, format!("{:.3}", source.distance), said]
+        vec![
+            escape(&source.key),
+            created,
+            format!("{:.3}", source.distance),
+            said,
+        ]
     });
-    text + "\n" + &table(&["source", "created", "distance", "text"], rows.collect(), style)
+    text + "\n"
+        + &table(
+            &["source", "created", "distance", "text"],
+            rows.collect(),
+            style,
+        )
 }

@@ -44,7 +44,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     };
     if merges.is_empty() {
         let message = "there is no merge of this run left to undo; see `memfold history`";
-        return Err(Stop { exit: Exit::UndoRefused, message: message.to_owned() }.into());
+        return Err(Stop {
+            exit: Exit::UndoRefused,
+            message: message.to_owned(),
+        }
+        .into());
     }
     let functions = Functions::load(&mut conn).await?;
     let new_id = || Ulid::generate().to_string();
@@ -73,7 +77,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
 /// Why a cascade stopped, with what it had undone before added to `undone`.
 fn unfold(error: UndoError, undone: &mut Vec<Undone>) -> UndoError {
     match error {
-        UndoError::Partly { undone: before, error } => {
+        UndoError::Partly {
+            undone: before,
+            error,
+        } => {
             undone.extend(before);
             *error
         }
@@ -90,7 +97,9 @@ fn finish(
     if args.json {
         context.out.json(&document(undone, error.as_ref()))?;
     } else {
-        context.out.data(&undone.iter().map(text).collect::<String>())?;
+        context
+            .out
+            .data(&undone.iter().map(text).collect::<String>())?;
     }
     error.map_or(Ok(Exit::Done), Err)
 }
@@ -138,9 +147,15 @@ mod tests {
 
     #[test]
     fn what_a_cascade_undid_is_not_lost_with_its_error() {
-        let refused = UndoError::Edited { merge_id: "01B".into(), key: "memory:1".into() };
+        let refused = UndoError::Edited {
+            merge_id: "01B".into(),
+            key: "memory:1".into(),
+        };
         let mut undone = vec![one("01D")];
-        let partly = UndoError::Partly { undone: vec![one("01C")], error: Box::new(refused) };
+        let partly = UndoError::Partly {
+            undone: vec![one("01C")],
+            error: Box::new(refused),
+        };
         let error = anyhow::Error::from(unfold(partly, &mut undone));
         assert_eq!(exit::of(&error), Exit::UndoRefused);
         let document = document(&undone, Some(&error));

@@ -11,30 +11,44 @@ const NAME: &str = "memfold.toml";
 
 /// The file that counts when no flag names one.
 pub(super) fn find(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let var = |name: &str| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let var = |name: &str| {
+        env.get(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     if let Some(named) = var("MEMFOLD_CONFIG") {
         return Some(named);
     }
     let home = var("XDG_CONFIG_HOME").or_else(|| var("HOME").map(|home| home.join(".config")));
-    let places = [Some(PathBuf::from(NAME)), home.map(|home| home.join("memfold").join(NAME))];
+    let places = [
+        Some(PathBuf::from(NAME)),
+        home.map(|home| home.join("memfold").join(NAME)),
+    ];
     places.into_iter().flatten().find(|place| place.is_file())
 }
 
 /// Reads a file into texts by setting name.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<&'static str, String>, ConfigError> {
     let file = path.display().to_string();
-    let failed = |detail: String| ConfigError::File { file: file.clone(), detail };
+    let failed = |detail: String| ConfigError::File {
+        file: file.clone(),
+        detail,
+    };
     let text = std::fs::read_to_string(path).map_err(|e| failed(format!("cannot be read: {e}")))?;
     // The parser's message quotes the line it stumbles over, which may hold a secret.
     let table: Table = toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(0, |span| text[..span.start].lines().count().max(1));
+        let line = e
+            .span()
+            .map_or(0, |span| text[..span.start].lines().count().max(1));
         failed(format!("line {line}: {}", e.message()))
     })?;
     let mut texts = BTreeMap::new();
     for (key, value) in flatten(&table) {
         let setting = setting(&key).ok_or_else(|| unknown(&file, &key))?;
         let text = plain(value).ok_or_else(|| {
-            failed(format!("{key}: expected a string, a number or a list of strings"))
+            failed(format!(
+                "{key}: expected a string, a number or a list of strings"
+            ))
         })?;
         texts.insert(setting.name, text);
     }
@@ -47,7 +61,11 @@ fn flatten(table: &Table) -> Vec<(String, &Value)> {
     for (key, value) in table {
         match value {
             Value::Table(inner) => {
-                flat.extend(flatten(inner).into_iter().map(|(k, v)| (format!("{key}.{k}"), v)));
+                flat.extend(
+                    flatten(inner)
+                        .into_iter()
+                        .map(|(k, v)| (format!("{key}.{k}"), v)),
+                );
                 if inner.is_empty() && key != "fields" {
                     flat.push((key.clone(), value));
                 }
@@ -78,13 +96,22 @@ fn plain(value: &Value) -> Option<String> {
 fn unknown(file: &str, key: &str) -> ConfigError {
     let keys: Vec<String> = SETTINGS.iter().map(Setting::key).collect();
     let normal = key.to_lowercase().replace('-', "_");
-    let closest = closest(&normal, &keys).map(|(name, _)| name).unwrap_or_default();
-    ConfigError::UnknownKey { file: file.to_owned(), key: key.to_owned(), closest }
+    let closest = closest(&normal, &keys)
+        .map(|(name, _)| name)
+        .unwrap_or_default();
+    ConfigError::UnknownKey {
+        file: file.to_owned(),
+        key: key.to_owned(),
+        closest,
+    }
 }
 
 /// The name with the fewest edits from `name`, and how many.
 pub(super) fn closest(name: &str, known: &[String]) -> Option<(String, usize)> {
-    known.iter().map(|k| (k.clone(), edits(name, k))).min_by_key(|(_, edits)| *edits)
+    known
+        .iter()
+        .map(|k| (k.clone(), edits(name, k)))
+        .min_by_key(|(_, edits)| *edits)
 }
 
 /// Levenshtein distance in characters.
@@ -109,9 +136,12 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        for (a, b, n) in
-            [("", "abc", 3), ("index", "index", 0), ("indx", "index", 1), ("é", "e", 1)]
-        {
+        for (a, b, n) in [
+            ("", "abc", 3),
+            ("index", "index", 0),
+            ("indx", "index", 1),
+            ("é", "e", 1),
+        ] {
             assert_eq!(edits(a, b), n, "{a} {b}");
         }
     }

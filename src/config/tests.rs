@@ -4,9 +4,16 @@ use super::*;
 
 fn sources(flags: &[(&str, &str)], env: &[(&str, &str)], file: Option<&Path>) -> Sources {
     let map = |pairs: &[(&str, &str)]| {
-        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
     };
-    Sources { flags: map(flags), env: map(env), file: file.map(Path::to_owned) }
+    Sources {
+        flags: map(flags),
+        env: map(env),
+        file: file.map(Path::to_owned),
+    }
 }
 
 fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -26,7 +33,10 @@ fn another(setting: &Setting) -> String {
             if name == "lease_ttl" { "9s" } else { "3h" }.into()
         }
         _ if matches!(setting.value_name, "COUNT" | "DAYS") => "77".into(),
-        _ => setting.choices.last().map_or("other".into(), |choice| (*choice).into()),
+        _ => setting
+            .choices
+            .last()
+            .map_or("other".into(), |choice| (*choice).into()),
     }
 }
 
@@ -36,7 +46,10 @@ fn every_setting_follows_one_precedence() {
         let value = another(setting);
         // An LLM needs both an address and a model, which is not what is tested here.
         let helpers: &[(&str, &str)] = match setting.name {
-            "summarizer" => &[("MEMFOLD_LLM_URL", "http://x:1"), ("MEMFOLD_LLM_MODEL", "m")],
+            "summarizer" => &[
+                ("MEMFOLD_LLM_URL", "http://x:1"),
+                ("MEMFOLD_LLM_MODEL", "m"),
+            ],
             "llm_url" => &[("MEMFOLD_LLM_MODEL", "m")],
             _ => &[],
         };
@@ -50,7 +63,10 @@ fn every_setting_follows_one_precedence() {
         let from = |flags: &[(&str, &str)], env: &[(&str, &str)], file: Option<&Path>| {
             let settings = Settings::load(&sources(flags, env, file))
                 .unwrap_or_else(|e| panic!("{}: {e}", setting.name));
-            (settings.show(setting), settings.origin(setting.name).clone())
+            (
+                settings.show(setting),
+                settings.origin(setting.name).clone(),
+            )
         };
         let default = from(&[], &env, None);
         assert_eq!(default.1, Origin::Default, "{}", setting.name);
@@ -60,9 +76,19 @@ fn every_setting_follows_one_precedence() {
             assert_ne!(in_file.0, default.0, "{}: the value is read", setting.name);
         }
         env.push((&env_name, &value));
-        assert_eq!(from(&[], &env, Some(&path)).1, Origin::Environment, "{}", setting.name);
+        assert_eq!(
+            from(&[], &env, Some(&path)).1,
+            Origin::Environment,
+            "{}",
+            setting.name
+        );
         let flags = [(setting.name, value.as_str())];
-        assert_eq!(from(&flags, &env, Some(&path)), (in_file.0, Origin::Flag), "{}", setting.name);
+        assert_eq!(
+            from(&flags, &env, Some(&path)),
+            (in_file.0, Origin::Flag),
+            "{}",
+            setting.name
+        );
     }
 }
 
@@ -71,9 +97,15 @@ fn the_stronger_value_wins() {
     let (_dir, path) = file("index = 'of-file'");
     let env = [("MEMFOLD_INDEX", "of-env")];
     let index = |s: &Sources| Settings::load(s).unwrap().index;
-    assert_eq!(index(&sources(&[("index", "of-flag")], &env, Some(&path))), "of-flag");
+    assert_eq!(
+        index(&sources(&[("index", "of-flag")], &env, Some(&path))),
+        "of-flag"
+    );
     assert_eq!(index(&sources(&[], &env, Some(&path))), "of-env");
-    assert_eq!(index(&sources(&[], &[("MEMFOLD_INDEX", "")], Some(&path))), "of-file");
+    assert_eq!(
+        index(&sources(&[], &[("MEMFOLD_INDEX", "")], Some(&path))),
+        "of-file"
+    );
     assert_eq!(index(&sources(&[], &[], None)), "agent_memories");
 }
 
@@ -105,7 +137,9 @@ fn unknown_keys_are_named_with_the_closest() {
         ("[worker]\nx = 1", "worker.x", ""),
     ] {
         let (_dir, path) = file(text);
-        let error = Settings::load(&sources(&[], &[], Some(&path))).unwrap_err().to_string();
+        let error = Settings::load(&sources(&[], &[], Some(&path)))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(&format!("`{key}`")), "{error}");
         assert!(error.contains(closest), "{error}");
     }
@@ -115,12 +149,30 @@ fn unknown_keys_are_named_with_the_closest() {
 fn unusable_values_name_their_place() {
     let (_dir, path) = file("undo_window = 'soon'");
     for (sources, parts) in [
-        (sources(&[("threshold", "3")], &[], None), ["--threshold", "`3`", "cosine distance"]),
-        (sources(&[], &[("MEMFOLD_TTL", "mean")], None), ["MEMFOLD_TTL", "mean", "keep-apart"]),
-        (sources(&[], &[], Some(&path)), ["memfold.toml, undo_window", "soon", "7d"]),
-        (sources(&[("summarizer", "llm")], &[], None), ["summarizer", "llm", "--llm-url"]),
-        (sources(&[("llm_url", "http://h")], &[], None), ["--llm-url", "model", "--llm-model"]),
-        (sources(&[("max_members", "1")], &[], None), ["max_members", "2", "merge"]),
+        (
+            sources(&[("threshold", "3")], &[], None),
+            ["--threshold", "`3`", "cosine distance"],
+        ),
+        (
+            sources(&[], &[("MEMFOLD_TTL", "mean")], None),
+            ["MEMFOLD_TTL", "mean", "keep-apart"],
+        ),
+        (
+            sources(&[], &[], Some(&path)),
+            ["memfold.toml, undo_window", "soon", "7d"],
+        ),
+        (
+            sources(&[("summarizer", "llm")], &[], None),
+            ["summarizer", "llm", "--llm-url"],
+        ),
+        (
+            sources(&[("llm_url", "http://h")], &[], None),
+            ["--llm-url", "model", "--llm-model"],
+        ),
+        (
+            sources(&[("max_members", "1")], &[], None),
+            ["max_members", "2", "merge"],
+        ),
     ] {
         let error = Settings::load(&sources).unwrap_err().to_string();
         for part in parts {
@@ -151,7 +203,10 @@ fn secrets_are_in_no_message() {
     let settings = Settings::load(&sources(&flags, &[], None)).unwrap();
     let shown: Vec<_> = SETTINGS.iter().filter_map(|s| settings.show(s)).collect();
     assert!(shown.contains(&"redis://ann:***@h".to_owned()), "{shown:?}");
-    assert!(!format!("{shown:?} {settings:?}").contains("hunter2"), "{settings:?}");
+    assert!(
+        !format!("{shown:?} {settings:?}").contains("hunter2"),
+        "{settings:?}"
+    );
 }
 
 #[test]
@@ -167,7 +222,18 @@ fn the_threshold_says_where_it_comes_from() {
 
 #[test]
 fn misspelt_variables_are_found() {
-    let env = sources(&[], &[("MEMFOLD_TRESHOLD", "1"), ("MEMFOLD_TEST_PARTS", "x")], None).env;
+    let env = sources(
+        &[],
+        &[("MEMFOLD_TRESHOLD", "1"), ("MEMFOLD_TEST_PARTS", "x")],
+        None,
+    )
+    .env;
     let found = misspelt_variables(&env);
-    assert_eq!(found, [("MEMFOLD_TRESHOLD".to_owned(), "MEMFOLD_THRESHOLD".to_owned())]);
+    assert_eq!(
+        found,
+        [(
+            "MEMFOLD_TRESHOLD".to_owned(),
+            "MEMFOLD_THRESHOLD".to_owned()
+        )]
+    );
 }

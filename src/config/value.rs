@@ -25,7 +25,11 @@ impl<T: Value> Value for Option<T> {
     const CHOICES: &'static [&'static str] = T::CHOICES;
 
     fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() { Ok(None) } else { T::parse(text).map(Some) }
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            T::parse(text).map(Some)
+        }
     }
 
     fn show(&self) -> Option<String> {
@@ -35,7 +39,11 @@ impl<T: Value> Value for Option<T> {
 
 impl Value for String {
     fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() { Err("it may not be empty".into()) } else { Ok(text.to_owned()) }
+        if text.is_empty() {
+            Err("it may not be empty".into())
+        } else {
+            Ok(text.to_owned())
+        }
     }
 
     fn show(&self) -> Option<String> {
@@ -46,12 +54,19 @@ impl Value for String {
 /// Names separated by commas.
 impl Value for Vec<String> {
     fn parse(text: &str) -> Result<Self, String> {
-        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names = text
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
         Ok(names.map(str::to_owned).collect())
     }
 
     fn show(&self) -> Option<String> {
-        if self.is_empty() { None } else { Some(self.join(",")) }
+        if self.is_empty() {
+            None
+        } else {
+            Some(self.join(","))
+        }
     }
 }
 
@@ -94,7 +109,13 @@ impl Value for Duration {
 
     fn show(&self) -> Option<String> {
         let millis = self.as_millis();
-        let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+        let units = [
+            ("d", 86_400_000),
+            ("h", 3_600_000),
+            ("m", 60_000),
+            ("s", 1000),
+            ("ms", 1),
+        ];
         let (unit, size) = units
             .into_iter()
             .find(|(_, size)| millis > 0 && millis.is_multiple_of(*size))
@@ -204,9 +225,14 @@ fn mask_pair(pair: &str) -> String {
         return pair.to_owned();
     };
     let lower = name.to_lowercase();
-    let secret =
-        ["pass", "key", "token", "secret", "auth", "sig"].iter().any(|w| lower.contains(w));
-    if secret { format!("{name}=***") } else { pair.to_owned() }
+    let secret = ["pass", "key", "token", "secret", "auth", "sig"]
+        .iter()
+        .any(|w| lower.contains(w));
+    if secret {
+        format!("{name}=***")
+    } else {
+        pair.to_owned()
+    }
 }
 
 /// Gives an enum of few values its text forms, each named once.
@@ -317,7 +343,10 @@ mod tests {
             ("redis://token@h", "redis://***@h"),
             ("redis://ann:p/w?x@h/0", "redis://ann:***@h/0"),
             ("redis://a/b:pw@h", "redis://***@h"),
-            ("unix:///run/redis.sock?db=1&pass=pw", "unix:///run/redis.sock?db=1&pass=***"),
+            (
+                "unix:///run/redis.sock?db=1&pass=pw",
+                "unix:///run/redis.sock?db=1&pass=***",
+            ),
             ("https://h/v1?api_key=k&v=2", "https://h/v1?api_key=***&v=2"),
         ] {
             assert_eq!(mask(url), masked, "{url}");

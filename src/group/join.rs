@@ -5,8 +5,9 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, Slice};
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::screen::Screen;
 
 /// Two rows within the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +24,9 @@ pub struct Pair {
 const TILE_ROWS: usize = 256;
 const TILE_COLUMNS: usize = 512;
 
+/// How many scores of a row are tested at once.
+const SPAN: usize = 32;
+
 /// Bounds what all tiles take to 4 MiB.
 const MAX_THREADS: usize = 8;
 
@@ -38,8 +42,8 @@ const SQUARED_LENGTHS: Range<f64> = 1e-24..1e24;
 /// f32 rows, in an order of additions that depends on d alone: it is the same for `(a, b)` and
 /// `(b, a)`, on any number of threads, wherever the rows stand.
 ///
-/// Time is n² · d / 2 multiply-adds at the speed of `sgemm`; beside the answer it takes a few
-/// megabytes, whatever n. The answer itself is 16 bytes a pair, and n equal rows are n² / 2 pairs:
+/// Time is n² · d / 2 multiply-adds at the speed of `sgemm`, or a fraction of that where thousands of
+/// rows have a structure; beside the answer it takes a few megabytes and 384 bytes a row. The answer itself is 16 bytes a pair, and n equal rows are n² / 2 pairs:
 /// [`super::group`] joins only one of equal rows.
 pub fn threshold_join(vectors: ArrayView2<'_, f32>, threshold: f64) -> Vec<Pair> {
     Rows::new(vectors).join(threshold)
@@ -90,13 +94,21 @@ impl<'a> Rows<'a> {
         if threshold.is_nan() || threshold < 0.0 {
             return Vec::new();
         }
+        self.join_on(
+            &Screen::new(self.vectors, &self.squares, threshold),
+            threshold,
+        )
+    }
+
+    /// Scores tiles of pairs by the screen and computes the distance of what passes.
+    fn join_on(&self, screen: &Screen<'_>, threshold: f64) -> Vec<Pair> {
         let bands = self.squares.len().div_ceil(TILE_ROWS);
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(MAX_THREADS);
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut tile = Array2::zeros((TILE_ROWS, TILE_COLUMNS));
+            let mut tile = vec![0.0; TILE_ROWS * TILE_COLUMNS];
             let mut found = Vec::new();
             // The bands get shorter, so that the threads end at about the same time.
             loop {
@@ -104,7 +116,7 @@ impl<'a> Rows<'a> {
                 if band >= bands {
                     return found;
                 }
-                self.scan_band(band * TILE_ROWS, threshold, &mut tile, &mut found);
+                self.scan_band(screen, band * TILE_ROWS, threshold, &mut tile, &mut found);
             }
         };
         let mut pairs = match threads.min(bands) {
@@ -122,32 +134,44 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the pairs of the rows `top .. top + TILE_ROWS` with themselves and with later rows.
-    fn scan_band(&self, top: usize, threshold: f64, tile: &mut Array2<f32>, found: &mut Vec<Pair>) {
+    fn scan_band(
+        &self,
+        screen: &Screen<'_>,
+        top: usize,
+        threshold: f64,
+        tile: &mut [f32],
+        found: &mut Vec<Pair>,
+    ) {
         let n = self.squares.len();
-        let bottom = n.min(top + TILE_ROWS);
+        let least = 1.0 - threshold - screen.margin;
+        let rows = top..n.min(top + TILE_ROWS);
         for left in (top..n).step_by(TILE_COLUMNS) {
-            let right = n.min(left + TILE_COLUMNS);
-            let Some(cut) = self.cut(top..bottom, left..right, threshold) else {
+            let columns = left..n.min(left + TILE_COLUMNS);
+            let Some(cut) = self.cut(least, rows.clone(), columns.clone()) else {
                 continue;
             };
-            let rows = self.vectors.slice_axis(Axis(0), Slice::from(top..bottom));
-            let columns = self.vectors.slice_axis(Axis(0), Slice::from(left..right));
-            let mut scores = tile.slice_mut(ndarray::s![..bottom - top, ..right - left]);
-            general_mat_mul(1.0, &rows, &columns.t(), 0.0, &mut scores);
-            for (a, row) in (top..).zip(scores.outer_iter()) {
-                // Nearly always false; without a branch inside, it compiles to vector code.
-                if !row.fold(false, |any, &score| any | (score >= cut)) {
-                    continue;
-                }
-                for (b, &score) in (left..).zip(row) {
-                    if score >= cut && b > a && self.takes_part(a) && self.takes_part(b) {
-                        let distance = self.distance(a, b);
-                        if distance <= threshold {
-                            found.push(Pair {
-                                a: a as u32,
-                                b: b as u32,
-                                distance,
-                            });
+            let width = columns.len();
+            let scores = &mut tile[..rows.len() * width];
+            screen.score(rows.clone(), columns, scores);
+            for (a, scores) in rows.clone().zip(scores.chunks_exact(width)) {
+                for (left, scores) in (left..).step_by(SPAN).zip(scores.chunks(SPAN)) {
+                    // Mostly false; without a branch inside, it compiles to vector code.
+                    if !scores
+                        .iter()
+                        .fold(false, |any, &score| any | (score >= cut))
+                    {
+                        continue;
+                    }
+                    for (b, &score) in (left..).zip(scores) {
+                        if score >= cut && b > a && self.takes_part(a) && self.takes_part(b) {
+                            let distance = self.distance(a, b);
+                            if distance <= threshold {
+                                found.push(Pair {
+                                    a: a as u32,
+                                    b: b as u32,
+                                    distance,
+                                });
+                            }
                         }
                     }
                 }
@@ -155,22 +179,13 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A bound on the f32 score x·y, below which no pair of a tile can be within the threshold;
-    /// `None` if none of the rows or none of the columns takes part.
+    /// The least score of a pair within the threshold in a tile; `None` if none of the rows or none
+    /// of the columns takes part.
     ///
-    /// In whatever order, and with or without fused multiply-adds, the computed f32 product is off
-    /// by at most γ·|x|·|y| ≤ γ·‖x‖·‖y‖ with γ = d·u / (1 − d·u) and u = 2⁻²⁴ (N. J. Higham,
-    /// *Accuracy and Stability of Numerical Algorithms*, 2nd ed., §3.1). A pair within the
-    /// threshold has x·y ≥ (1 − threshold)·‖x‖·‖y‖, so it scores at least
-    /// (1 − threshold − γ)·‖x‖·‖y‖: least at the shortest rows of the tile, or at the longest ones
-    /// where that factor is negative. Eight is added to d for what is far smaller than u: the
-    /// rounding of the f64 distance and of this bound, and f32 underflow.
-    fn cut(&self, rows: Range<usize>, columns: Range<usize>, threshold: f64) -> Option<f32> {
-        let du = (self.vectors.ncols() + 8) as f64 * f64::from(f32::EPSILON) / 2.0;
-        if du >= 0.5 {
-            return Some(f32::NEG_INFINITY);
-        }
-        let least = 1.0 - threshold - du / (1.0 - du);
+    /// Such a pair has x·y ≥ (1 − threshold)·‖x‖·‖y‖, so it scores at least
+    /// (1 − threshold − margin)·‖x‖·‖y‖: least at the shortest rows of the tile, or at the longest
+    /// ones where that factor is negative.
+    fn cut(&self, least: f64, rows: Range<usize>, columns: Range<usize>) -> Option<f32> {
         let extreme = |range: Range<usize>| {
             let squares = self.squares[range]
                 .iter()
@@ -188,17 +203,27 @@ impl<'a> Rows<'a> {
 }
 
 /// The scalar product in f64; each product of two f32 is exact there. Eight sums side by side do
-/// not wait for each other, in a fixed order.
+/// not wait for each other, and are always added in the same order.
 fn dot(x: ArrayView1<'_, f32>, y: ArrayView1<'_, f32>) -> f64 {
+    let (Some(x), Some(y)) = (x.to_slice(), y.to_slice()) else {
+        return dot(x.to_owned().view(), y.to_owned().view());
+    };
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     let mut sums = [0.0_f64; 8];
-    for (i, (&x, &y)) in x.iter().zip(y).enumerate() {
-        sums[i % 8] += f64::from(x) * f64::from(y);
+    for (x, y) in x.iter().zip(y) {
+        for (sum, (&x, &y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+            *sum += f64::from(x) * f64::from(y);
+        }
+    }
+    for (sum, (&x, &y)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+        *sum += f64::from(x) * f64::from(y);
     }
     sums.iter().sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::{Array2, Axis};
     use proptest::prelude::*;
 
     use super::super::testing::{near_rows, rotated};
@@ -234,19 +259,21 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_inclusive_and_equal_rows_are_at_zero() {
-        // Lengths whose squares are not exact: 1 − s / (√s · √s) would not be 0.
-        let rows = ndarray::array![[0.1_f32, 0.7, 0.3], [0.3, 0.9, 0.1], [0.1, 0.7, 0.3]];
+    fn the_threshold_is_inclusive() {
+        let rows = ndarray::array![[0.1_f32, 0.7, 0.3], [0.3, 0.9, 0.1], [0.9, 0.1, 0.3]];
         let all = threshold_join(rows.view(), 2.0);
-        assert_eq!(
-            all.iter().map(|p| (p.a, p.b)).collect::<Vec<_>>(),
-            [(0, 1), (0, 2), (1, 2)]
-        );
-        assert_eq!(all[1].distance, 0.0);
-        assert_eq!(all[0].distance, all[2].distance);
-        assert_eq!(found(rows.view(), 0.0), [(0, 2)]);
-        assert_eq!(found(rows.view(), all[0].distance).len(), 3);
-        assert_eq!(found(rows.view(), all[0].distance.next_down()).len(), 1);
+        assert_eq!(found(rows.view(), 2.0), [(0, 1), (0, 2), (1, 2)]);
+        assert_eq!(found(rows.view(), all[0].distance), [(0, 1)]);
+        assert_eq!(found(rows.view(), all[0].distance.next_down()), []);
+    }
+
+    #[test]
+    fn equal_rows_are_at_zero() {
+        let n = 200;
+        let once = near_rows(n, 7, 3);
+        let twice = ndarray::concatenate![Axis(0), once, once];
+        let zero = found(twice.view(), 0.0);
+        assert!((0..n).all(|row| zero.contains(&(row as u32, (row + n) as u32))));
     }
 
     #[test]
@@ -296,6 +323,21 @@ mod tests {
             brute_force(rows.view(), 1.02).len(),
             found(rows.view(), 1.02).len()
         );
+    }
+
+    #[test]
+    fn sketches_lose_no_pair() {
+        let mut vectors = near_rows(700, 130, 21);
+        for (row, bad) in [(3, 0.0), (5, f32::NAN), (7, f32::INFINITY), (9, f32::MAX)] {
+            vectors.row_mut(row).fill(bad);
+        }
+        let rows = Rows::new(vectors.view());
+        let sketches = super::super::screen::tests::forced(vectors.view(), &rows.squares).unwrap();
+        for threshold in [0.0, 0.01, 0.1, 0.4, 1.0] {
+            let expected = rows.join_on(&Screen::plain(vectors.view()), threshold);
+            assert!(expected.len() > 20);
+            assert_eq!(rows.join_on(&sketches, threshold), expected);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod join;
 mod linkage;
+mod screen;
 
 pub use join::{Pair, threshold_join};
 pub use linkage::complete_linkage;

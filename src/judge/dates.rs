@@ -277,7 +277,7 @@ mod tests {
     use crate::judge::{normalize::plain, numerals::to_digits};
 
     fn read(text: &str) -> Vec<String> {
-        let mut rest = Rest(to_digits(&plain(text)));
+        let mut rest = Rest::new(to_digits(&plain(text)));
         let mut items = take(&mut rest);
         items.extend(times::take_parts(&mut rest));
         items

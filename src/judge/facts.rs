@@ -26,11 +26,11 @@ pub(crate) struct Facts {
 impl Facts {
     /// Reads a text. The order matters: an address may hold a date, a date holds numbers.
     pub(crate) fn read(text: &str) -> Self {
-        let mut rest = Rest(plain(text));
+        let mut rest = Rest::new(plain(text));
         let mut identifiers = identifiers::take_links(&mut rest);
-        let negations = negation::read(&rest.0);
-        let recurs = relative::recurs(&rest.0);
-        rest = Rest(numerals::to_digits(&rest.0));
+        let negations = negation::read(&rest.text);
+        let recurs = relative::recurs(&rest.text);
+        rest.text = numerals::to_digits(&rest.text);
         let relative = relative::take(&mut rest);
         let mut dates = dates::take(&mut rest);
         dates.extend(times::take_parts(&mut rest));
@@ -43,7 +43,7 @@ impl Facts {
             numbers,
             negations,
             recurs,
-            rest: rest.0,
+            rest: rest.text,
         }
     }
 }

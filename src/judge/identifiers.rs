@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<String> {
-        let mut rest = Rest(text.to_owned());
+        let mut rest = Rest::new(text.to_owned());
         let mut items = take_links(&mut rest);
         items.extend(take_codes(&mut rest));
         items.into_iter().map(|i| i.value).collect()

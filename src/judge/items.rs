@@ -2,8 +2,14 @@
 
 use regex::{Captures, Regex};
 
-/// Stands where a guard has taken something out of the text; no guard matches it.
-const TAKEN: char = '\u{FFFC}';
+/// What stands in the text where the guards took something out: the `n`th thing taken is this
+/// private-use character plus `n`. No guard matches it.
+const TAKEN: u32 = 0xF_0000;
+
+/// The mark of the `n`th thing taken; things beyond the block share its last character.
+fn mark(n: u32) -> char {
+    char::from_u32(TAKEN + n.min(0xFFFD)).unwrap_or('\u{FFFC}')
+}
 
 /// One thing a guard found: a number, a date, a code, a negation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +20,8 @@ pub(crate) struct Item {
     pub(crate) unit: String,
     /// The words of the text.
     pub(crate) words: String,
+    /// What stands in its place in the text without what the guards took.
+    pub(crate) mark: char,
 }
 
 impl Item {
@@ -22,6 +30,7 @@ impl Item {
             value: value.into(),
             unit: unit.into(),
             words: words.trim().to_owned(),
+            mark: '\u{FFFC}',
         }
     }
 
@@ -94,9 +103,16 @@ fn take<'a>(rest: &mut Vec<&'a Item>, matches: impl Fn(&Item) -> bool) -> Option
 
 /// The part of a text that no guard has claimed yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Rest(pub(crate) String);
+pub(crate) struct Rest {
+    pub(crate) text: String,
+    taken: u32,
+}
 
 impl Rest {
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, taken: 0 }
+    }
+
     /// Lets `read` turn each match into items; what it reads is taken out of the text.
     ///
     /// `read` also gets the text before and after the match, since matches cannot look around.
@@ -106,20 +122,22 @@ impl Rest {
         mut read: impl FnMut(&Captures<'_>, &str, &str) -> Option<Vec<Item>>,
     ) -> Vec<Item> {
         let mut items = Vec::new();
-        let mut rest = String::with_capacity(self.0.len());
+        let mut rest = String::with_capacity(self.text.len());
         let mut done = 0;
-        for captures in pattern.captures_iter(&self.0) {
+        for captures in pattern.captures_iter(&self.text) {
             let Some(all) = captures.get(0) else { continue };
-            let (before, after) = (&self.0[..all.start()], &self.0[all.end()..]);
+            let (before, after) = (&self.text[..all.start()], &self.text[all.end()..]);
             if let Some(found) = read(&captures, before, after) {
-                items.extend(found);
-                rest.push_str(&self.0[done..all.start()]);
-                rest.push(TAKEN);
+                let mark = mark(self.taken);
+                self.taken += 1;
+                items.extend(found.into_iter().map(|item| Item { mark, ..item }));
+                rest.push_str(&self.text[done..all.start()]);
+                rest.push(mark);
                 done = all.end();
             }
         }
-        rest.push_str(&self.0[done..]);
-        self.0 = rest;
+        rest.push_str(&self.text[done..]);
+        self.text = rest;
         items
     }
 }

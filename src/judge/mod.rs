@@ -5,12 +5,12 @@
 //!
 //! | guard | reads | objects if |
 //! |---|---|---|
-//! | [`identifiers`] | addresses, codes, versions, phone numbers, file names | each text has one that the other lacks |
-//! | [`numbers`] | counts, measures, money, percentages, spelled or not | the same |
-//! | [`dates`] | dates, weekdays, times, parts of the day | the same |
-//! | [`relative`] | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
-//! | [`roles`] | the order of words | two parts of one sentence changed places |
-//! | [`negation`] | denials and endings | their number differs, or they deny each other's words |
+//! | `identifiers` | addresses, codes, versions, phone numbers, file names | each text has one that the other lacks |
+//! | `numbers` | counts, measures, money, percentages, spelled or not | the same |
+//! | `dates` | dates, weekdays, times, parts of the day | the same |
+//! | `relative` | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
+//! | `roles` | the order of words | two parts of one sentence changed places |
+//! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
 //! "Each has one that the other lacks" is judged over the guards together: a pair passes if one of
 //! the texts says all the numbers, dates and identifiers of the other.
@@ -21,7 +21,7 @@ pub(crate) mod facts;
 mod identifiers;
 pub(crate) mod items;
 mod negation;
-pub mod normalize;
+pub(crate) mod normalize;
 mod numbers;
 mod numerals;
 pub(crate) mod partition;
@@ -31,6 +31,8 @@ pub(crate) mod sentences;
 mod times;
 mod units;
 pub(crate) mod words;
+
+pub use self::normalize::normalize;
 
 use jiff::Timestamp;
 

@@ -137,7 +137,7 @@ mod tests {
     use crate::judge::{normalize::plain, numerals::to_digits};
 
     fn read(text: &str) -> Vec<String> {
-        let mut rest = Rest(to_digits(&plain(text)));
+        let mut rest = Rest::new(to_digits(&plain(text)));
         take(&mut rest)
             .iter()
             .map(|i| format!("{} {}", i.value, i.unit).trim().to_owned())

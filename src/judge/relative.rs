@@ -23,24 +23,29 @@ static ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?ix)
         \b(?: today | tonight | yesterday | tomorrow | the\x20day\x20(?:before|after) | just\x20now | right\x20now
-        | this\x20(?:morning|afternoon|evening|week|weekend|month|year|quarter|summer|winter|spring|autumn|fall|time|minute|semester|season)
+        | this\x20(?:morning|afternoon|evening|week|weekend|month|year|quarter|summer|winter|spring|autumn|fall|time|minute|semester|season|coming\x20\w+|past\x20\w+
+            |monday|tuesday|wednesday|thursday|friday|saturday|sunday)
+        | over\x20the\x20weekend | at\x20the\x20moment
         | (?:last|next|past|coming|previous|following)\x20(?:night|week|weekend|month|year|quarter|summer|winter|spring|autumn|fall|time|semester|season|few\x20\w+|couple\x20of\x20\w+
             |monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december|\d+\x20\w+)
         | (?:\d+|a|an|some|several|few|couple\x20of)\x20\w+\x20(?:ago|from\x20now|earlier|later) | ago
         | in\x20(?:\d+|a|an|some|several|a\x20few)\x20(?:second|minute|hour|day|week|month|year)s? | so\x20far | by\x20now | as\x20of\x20now
+        | oggi | ieri | domani | hoje | ontem | vandaag | gisteren
+        | (?:letzte|nächste|diese|kommende|vorige)[nrsm]?\x20\w+ | vor\x20\w+\x20(?:tagen|wochen|monaten|jahren|woche|monat|jahr|stunden?)
+        | (?:la|el)\x20\w+\x20(?:pasad[oa]|próxim[oa]|que\x20viene) | est[ae]\x20(?:semana|mes|año|mañana|tarde|noche) | hace\x20\w+\x20\w+
         | heute | gestern | morgen | vorgestern | übermorgen | hoy | ayer | mañana | anoche | aujourd'hui | hier\x20soir | demain )\b
         | 今天 | 昨天 | 前天 | 大前天 | 明天 | 后天 | 後天 | 大后天 | 今日 | 昨日 | 明日 | 今晚 | 昨晚 | 明晚 | 今早 | 明早 | 今夜 | 昨夜 | 今晨
         | [上下这這本][个個]?(?:周|週|星期|礼拜|禮拜|月|季度|学期|學期|周末)(?:[一二三四五六日天末])?
-        | 今年 | 去年 | 前年 | 明年 | 后年 | 後年 | 来年 | 今夏 | 今冬 | 刚才 | 剛才 | 刚刚 | 剛剛 | 方才 | 当天 | 前几天 | 前两天 | 过几天 | 过两天
+        | 今年 | 去年 | 前年 | 明年 | 后年 | 後年 | 来年 | 今夏 | 今冬 | 刚才 | 剛才 | 刚刚 | 剛剛 | 方才 | 当天 | 这几天 | 这两天 | 前些天 | 前几天 | 前两天 | 过几天 | 过两天
         | (?:\d+|几|半)[个個]?(?:秒|分钟|小时|钟头|天|周|星期|月|年)(?:前|后|後|以前|以后|之前|之后)
-        | 今朝 | 先週 | 来週 | 今週 | 先月 | 来月 | 今月 | 昨年 | さっき | 오늘 | 어제 | 내일 | сегодня | вчера | завтра
+        | 今朝 | 先週 | 来週 | 今週 | 先月 | 来月 | 今月 | 昨年 | さっき | 先ほど | 明後日 | 一昨日 | 今夜 | 今晩 | 昨夜 | 오늘 | 어제 | 내일 | сегодня | вчера | завтра
         ",
     )
 });
 
 static VAGUE_WORD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:recently|lately|these days|nowadays|soon|shortly|the other day|earlier|later)\b|最近|近日|近来|不久|早些时候|neulich|kürzlich|recientemente|この前|この間",
+        r"(?i)\b(?:recently|lately|these days|nowadays|soon|shortly|just|the other day|earlier|later)\b|刚|剛|最近|近日|近来|不久|早些时候|neulich|kürzlich|recientemente|この前|この間",
     )
 });
 

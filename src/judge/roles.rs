@@ -13,6 +13,10 @@ const CONNECTORS: &[&str] = &[
     "y", "e", "o", "u", "und", "oder", "et", "ou", "и", "или",
 ];
 
+/// Longer stretches than this (in words) are not searched: the search is not linear, and two texts
+/// whose difference is that long are told apart by other means or left alone.
+const LONGEST: usize = 200;
+
 /// Compares two texts (in lower case) by the order of their words.
 pub(crate) fn diff(left: &str, right: &str) -> Diff {
     let (left, right) = (tokens(left), tokens(right));
@@ -67,7 +71,7 @@ fn tokens(text: &str) -> Vec<&str> {
 /// The `x`, `q` and `y` of `left = x q y`, `right = y q x`.
 fn swapped<'a, 'b>(left: &'b [&'a str], right: &[&'a str]) -> Option<[&'b [&'a str]; 3]> {
     let size = left.len();
-    if size != right.len() || size < 3 {
+    if size != right.len() || !(3..=LONGEST).contains(&size) {
         return None;
     }
     for x in (1..size - 1).filter(|x| left[..*x] == right[size - x..]) {

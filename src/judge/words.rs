@@ -6,111 +6,17 @@ use super::negation;
 use super::sentences::{is_han, is_kana};
 
 /// Words that a merged text may add or drop freely: they join, point or fill.
+#[rustfmt::skip]
 const LIGHT: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "and",
-    "or",
-    "as",
-    "at",
-    "by",
-    "for",
-    "from",
-    "in",
-    "into",
-    "of",
-    "on",
-    "onto",
-    "to",
-    "with",
-    "that",
-    "which",
-    "who",
-    "whose",
-    "whom",
-    "this",
-    "these",
-    "those",
-    "is",
-    "are",
-    "be",
-    "being",
-    "am",
-    "has",
-    "have",
-    "having",
-    "do",
-    "does",
-    "doing",
-    "it",
-    "its",
-    "he",
-    "she",
-    "they",
-    "them",
-    "their",
-    "theirs",
-    "his",
-    "her",
-    "hers",
-    "him",
-    "i",
-    "me",
-    "my",
-    "mine",
-    "we",
-    "us",
-    "our",
-    "you",
-    "your",
-    "user",
-    "users",
-    "user's",
-    "there",
-    "also",
-    "too",
-    "both",
-    "so",
-    "well",
-    "please",
-    "basically",
-    "yeah",
-    "just",
-    "then",
-    "than",
-    "when",
-    "where",
-    "while",
-    "about",
-    "called",
-    "named",
-    "who's",
-    "it's",
-    "he's",
-    "she's",
-    "that's",
-    "they're",
-    "der",
-    "die",
-    "das",
-    "ein",
-    "eine",
-    "einen",
-    "und",
-    "el",
-    "la",
-    "los",
-    "las",
-    "un",
-    "una",
-    "y",
-    "de",
-    "en",
-    "ist",
-    "im",
-    "am",
-    "es",
+    "a", "an", "the", "and", "or", "as", "at", "by", "for", "from", "in", "into", "of", "on",
+    "onto", "to", "with", "that", "which", "who", "whose", "whom", "this", "these", "those", "is",
+    "are", "be", "being", "am", "has", "have", "having", "do", "does", "doing", "it", "its", "he",
+    "she", "they", "them", "their", "theirs", "his", "her", "hers", "him", "i", "me", "my", "mine",
+    "we", "us", "our", "you", "your", "user", "users", "user's", "there", "also", "too", "both",
+    "so", "well", "please", "basically", "yeah", "just", "then", "than", "when", "where", "while",
+    "about", "called", "named", "who's", "it's", "he's", "she's", "that's", "they're", "der",
+    "die", "das", "ein", "eine", "einen", "und", "el", "la", "los", "las", "un", "una", "y", "de",
+    "en", "ist", "im", "am", "es",
 ];
 
 /// Function characters of Chinese that a merged text may add or drop freely.
@@ -118,27 +24,10 @@ const LIGHT_HAN: &str = "的地得和与與及并且而是在他她它我你您�
 
 /// Marks of the past or of an end. Where every source has one the result needs one; where none
 /// has one it must not appear.
+#[rustfmt::skip]
 const PAST: &[&str] = &[
-    "was",
-    "were",
-    "had",
-    "did",
-    "been",
-    "used",
-    "formerly",
-    "previously",
-    "former",
-    "ex",
-    "ago",
-    "once",
-    "曾",
-    "过去",
-    "以前",
-    "之前",
-    "war",
-    "hatte",
-    "era",
-    "fue",
+    "was", "were", "had", "did", "been", "used", "formerly", "previously", "former", "ex", "ago",
+    "once", "曾", "过去", "以前", "之前", "war", "hatte", "era", "fue",
 ];
 
 /// Marks of what is planned, possible, or demanded.
@@ -149,117 +38,18 @@ const MODAL: &[&str] = &[
 ];
 
 /// First words of memories that are no names although they are capitalised.
+#[rustfmt::skip]
 const OPENERS: &[&str] = &[
-    "user",
-    "the",
-    "a",
-    "an",
-    "is",
-    "has",
-    "was",
-    "had",
-    "does",
-    "did",
-    "can",
-    "can't",
-    "cannot",
-    "will",
-    "would",
-    "should",
-    "must",
-    "may",
-    "might",
-    "likes",
-    "loves",
-    "prefers",
-    "enjoys",
-    "hates",
-    "dislikes",
-    "wants",
-    "needs",
-    "uses",
-    "owns",
-    "works",
-    "lives",
-    "plays",
-    "drinks",
-    "eats",
-    "speaks",
-    "goes",
-    "gets",
-    "takes",
-    "makes",
-    "keeps",
-    "runs",
-    "studies",
-    "studied",
-    "went",
-    "bought",
-    "moved",
-    "started",
-    "favourite",
-    "favorite",
-    "always",
-    "never",
-    "usually",
-    "sometimes",
-    "often",
-    "every",
-    "all",
-    "some",
-    "most",
-    "no",
-    "not",
-    "please",
-    "my",
-    "his",
-    "her",
-    "their",
-    "its",
-    "our",
-    "your",
-    "in",
-    "on",
-    "at",
-    "for",
-    "from",
-    "with",
-    "by",
-    "when",
-    "if",
-    "because",
-    "since",
-    "after",
-    "before",
-    "and",
-    "but",
-    "also",
-    "it",
-    "he",
-    "she",
-    "they",
-    "we",
-    "you",
-    "i",
-    "this",
-    "that",
-    "there",
-    "these",
-    "those",
-    "one",
-    "two",
-    "three",
-    "does",
-    "doesn't",
-    "don't",
-    "isn't",
-    "currently",
-    "now",
-    "recently",
-    "well",
-    "so",
-    "by",
-    "as",
+    "user", "the", "a", "an", "is", "has", "was", "had", "does", "did", "can", "can't", "cannot",
+    "will", "would", "should", "must", "may", "might", "likes", "loves", "prefers", "enjoys",
+    "hates", "dislikes", "wants", "needs", "uses", "owns", "works", "lives", "plays", "drinks",
+    "eats", "speaks", "goes", "gets", "takes", "makes", "keeps", "runs", "studies", "studied",
+    "went", "bought", "moved", "started", "favourite", "favorite", "always", "never", "usually",
+    "sometimes", "often", "every", "all", "some", "most", "no", "not", "please", "my", "his",
+    "her", "their", "its", "our", "your", "in", "on", "at", "for", "from", "with", "by", "when",
+    "if", "because", "since", "after", "before", "and", "but", "also", "it", "he", "she", "they",
+    "we", "you", "i", "this", "that", "there", "these", "those", "one", "two", "three", "does",
+    "doesn't", "don't", "isn't", "currently", "now", "recently", "well", "so", "by", "as",
 ];
 
 /// The content words of a text as stems, each once, in order: words of letters in lower case,
@@ -267,17 +57,28 @@ const OPENERS: &[&str] = &[
 pub(crate) fn content(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     for word in all(text) {
-        let light = LIGHT.contains(&word.lower.as_str())
-            || (word.lower.chars().count() == 1
-                && word.lower.chars().all(|c| LIGHT_HAN.contains(c)))
-            || mark(&word.lower, PAST)
-            || negation::only_denies(&word.lower)
-            || word.lower.bytes().any(|b| b.is_ascii_digit());
-        if !light && words.iter().all(|w| w.stem != word.stem) {
+        if !is_light(&word) && words.iter().all(|w| w.stem != word.stem) {
             words.push(word);
         }
     }
     words
+}
+
+/// The content words and the marks of what the guards took, in order, each as often as it stands.
+pub(crate) fn sequence(rest: &str) -> Vec<Word> {
+    // A mark is no letter, so it is spelled out as a word of its own.
+    all_with(rest, |piece| ('\u{F0000}'..='\u{FFFFD}').contains(&piece))
+        .into_iter()
+        .filter(|word| !is_light(word))
+        .collect()
+}
+
+fn is_light(word: &Word) -> bool {
+    LIGHT.contains(&word.lower.as_str())
+        || (word.lower.chars().count() == 1 && word.lower.chars().all(|c| LIGHT_HAN.contains(c)))
+        || mark(&word.lower, PAST)
+        || negation::only_denies(&word.lower)
+        || word.lower.bytes().any(|b| b.is_ascii_digit())
 }
 
 /// A word as it stands, in lower case, and as a stem.
@@ -300,10 +101,15 @@ impl Word {
 }
 
 fn all(text: &str) -> Vec<Word> {
+    all_with(text, |_| false)
+}
+
+/// All words, and as words all pieces that hold a character which `counts`.
+fn all_with(text: &str, counts: impl Fn(char) -> bool) -> Vec<Word> {
     let mut first = true;
     text.split_word_bounds()
         .filter_map(|piece| {
-            if !piece.chars().any(char::is_alphanumeric) {
+            if !piece.chars().any(|c| c.is_alphanumeric() || counts(c)) {
                 first |= piece.contains(['.', '!', '?', '。', '\n', ':', '"']);
                 return None;
             }

@@ -40,8 +40,9 @@ impl Pipeline {
             Ok(result) => result,
             Err(detail) => return Ok(Err((Reason::Unwritable, detail))),
         };
+        let parents = self.parents(&sources).await?;
         let commit = Commit {
-            record: &self.record(ground, merge, &sources),
+            record: &self.record(ground, merge, &sources, parents),
             result: &result.record,
             vector: &result.query,
             vector_field: self.layout.vector_field(),
@@ -70,10 +71,9 @@ impl Pipeline {
             .iter()
             .map(|s| (s.key.as_str(), &s.digest))
             .collect();
-        let sources = match {
-            let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
-            records::load(conn, storage, self.layout.as_ref(), &pinned).await
-        } {
+        let (conn, storage) = (&mut self.conn.clone(), self.index.storage);
+        let loaded = records::load(conn, storage, self.layout.as_ref(), &pinned).await;
+        let sources = match loaded {
             Ok(sources) => sources,
             Err(LoadError::Store(error)) => return Err(error.into()),
             Err(error @ LoadError::Changed { .. }) => {
@@ -127,7 +127,22 @@ impl Pipeline {
         Ok(Built { record, query })
     }
 
-    fn record(&self, ground: &Ground, merge: &PlannedMerge, sources: &[Source]) -> MergeRecord {
+    /// The merges that wrote the sources, where they did: provenance may have been copied.
+    async fn parents(&self, sources: &[Source]) -> Result<Vec<String>, MergeError> {
+        let claims: Vec<(&str, &str)> = sources
+            .iter()
+            .filter_map(|s| Some((s.memory.key.as_str(), s.memory.merge_id.as_deref()?)))
+            .collect();
+        Ok(store::parents(&mut self.conn.clone(), &claims).await?)
+    }
+
+    fn record(
+        &self,
+        ground: &Ground,
+        merge: &PlannedMerge,
+        sources: &[Source],
+        parents: Vec<String>,
+    ) -> MergeRecord {
         let now = self.clock.now();
         let planned = merge.sources.iter().zip(sources);
         MergeRecord {
@@ -154,10 +169,7 @@ impl Pipeline {
                     expires_at_ms: source.memory.expires_at_ms,
                 })
                 .collect(),
-            parents: sources
-                .iter()
-                .filter_map(|s| s.memory.merge_id.clone())
-                .collect(),
+            parents,
             findings: merge.findings.clone(),
             threshold: ground.threshold,
             distance: ground.distance.clone(),

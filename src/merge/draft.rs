@@ -1,6 +1,6 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -136,6 +136,26 @@ impl Draft {
         rows.iter()
             .map(|&row| claim(&self.snapshot.memories[row]))
             .collect()
+    }
+
+    /// The lossless parts of a group, in the order of the kept rows; what is in none of them is
+    /// a part of its own.
+    fn parts(&self, rows: &[usize]) -> Vec<Part> {
+        let mut parts: Vec<Part> = extractive::fold(&self.claims(rows))
+            .into_iter()
+            .map(|p| Part {
+                keep: rows[p.keep],
+                absorbed: p.absorbed.into_iter().map(|i| rows[i]).collect(),
+            })
+            .collect();
+        let placed: HashSet<usize> = parts.iter().flat_map(Part::rows).collect();
+        let alone = rows.iter().filter(|row| !placed.contains(row));
+        parts.extend(alone.map(|&keep| Part {
+            keep,
+            absorbed: Vec::new(),
+        }));
+        parts.sort_by_key(|part| part.keep);
+        parts
     }
 
     fn digest(&self, rows: &[usize]) -> String {
@@ -281,13 +301,7 @@ impl Pipeline {
 
     /// Decides one group: lossless parts are merges, the rest is asked or left.
     fn decide(&self, draft: &mut Draft, rows: &[usize]) {
-        let parts: Vec<Part> = extractive::fold(&draft.claims(rows))
-            .into_iter()
-            .map(|p| Part {
-                keep: rows[p.keep],
-                absorbed: p.absorbed.into_iter().map(|i| rows[i]).collect(),
-            })
-            .collect();
+        let parts = draft.parts(rows);
         if let [part] = parts.as_slice() {
             return self.keep_lossless(draft, part);
         }
@@ -346,10 +360,9 @@ impl Pipeline {
             let limit = self.options.max_group_chars;
             let detail = format!("{chars} characters, the limit is {limit} (--max-group-chars)");
             Some((Reason::GroupTooLarge, detail))
-        } else if let Some(detail) = self.no_vector(&draft.space) {
-            Some((Reason::NoEmbedder, detail))
         } else {
-            None
+            let detail = self.no_vector(&draft.space)?;
+            Some((Reason::NoEmbedder, detail))
         }
     }
 

@@ -179,7 +179,8 @@ pub async fn commit(
     let keys = keys_of(commit);
 
     let mut reply = functions.call(con, Function::Commit, &keys, &args).await;
-    if reply.as_ref().is_err_and(is_reply_lost) {
+    let asked_again = reply.as_ref().is_err_and(is_reply_lost);
+    if asked_again {
         tracing::debug!(
             merge_id = record.merge_id,
             "no reply to the commit, asking again"
@@ -187,7 +188,7 @@ pub async fn commit(
         reply = functions.call(con, Function::Commit, &keys, &args).await;
     }
     let committed = outcome(record, &reply?)?;
-    if commit.check_after && committed == Committed::Merged {
+    if commit.check_after && (committed == Committed::Merged || asked_again) {
         visible::check_after(con, functions, commit).await?;
     }
     Ok(committed)

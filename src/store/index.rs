@@ -256,6 +256,11 @@ pub(crate) fn parse(name: &str, info: &Value) -> Result<IndexFacts, StoreError> 
     let attributes = reply::get(info, "attributes")
         .and_then(reply::items)
         .ok_or_else(|| reply::unknown("attributes"))?;
+    // A server that ran out of memory while it built the index has left keys out without counting.
+    let background = reply::get(info, "Index Errors")
+        .and_then(|errors| reply::get(errors, "background indexing status"))
+        .and_then(reply::text);
+    let cut_short = background.is_some_and(|status| !status.eq_ignore_ascii_case("OK"));
     let count = |name| {
         reply::get(info, name)
             .and_then(reply::number)
@@ -269,7 +274,7 @@ pub(crate) fn parse(name: &str, info: &Value) -> Result<IndexFacts, StoreError> 
         fields: attributes.iter().map(field).collect::<Result<_, _>>()?,
         indexing: indexing.ok_or_else(|| reply::unknown("indexing"))? != 0.0,
         percent: count("percent_indexed"),
-        failures: count("hash_indexing_failures") as u64,
+        failures: (count("hash_indexing_failures") as u64).max(u64::from(cut_short)),
         docs: count("num_docs") as u64,
     })
 }

@@ -69,7 +69,7 @@ fn source(layout: &dyn Layout, key: &str, digest: &Digest, fetched: Fetched) -> 
         return None;
     };
     let memory = layout.read(key, &record).ok()?.memory;
-    (memory.digest == *digest).then(|| Source {
+    (memory.digest == *digest).then_some(Source {
         memory: Memory {
             expires_at_ms,
             ..memory

@@ -5,7 +5,9 @@
 //! key proves nothing.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use ndarray::Array2;
 use redis::aio::ConnectionManager;
 
@@ -13,7 +15,7 @@ use crate::layout::{Layout, NotRead, Reading, Record};
 use crate::memory::{LeftAlone, Memory, Reason};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
-use crate::store::listing::{self, Found};
+use crate::store::listing::{self, Found, Keys};
 use crate::store::records::{self, Fetched};
 
 /// One user's memories at one time, without their full records.
@@ -49,16 +51,37 @@ pub async fn snapshot(
     let now = listing::settled(conn, facts).await?;
     let keys = listing::candidates(conn, &now, layout.user_field(), user).await?;
     let mut collected = Collected::new(user);
-    let keys: Vec<_> = keys.iter().collect();
-    for chunk in keys.chunks(records::CHUNK) {
-        let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &***key).collect();
-        let fetched = records::fetch(conn, facts.storage, &names).await?;
-        for ((key, found), fetched) in chunk.iter().zip(fetched) {
-            collected.take(layout, key, **found, fetched);
-        }
-    }
+    read(conn, facts, layout, keys, &mut collected).await?;
     listing::settled(conn, facts).await?;
     collected.into_snapshot()
+}
+
+async fn read(
+    conn: &ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+    keys: Keys,
+    collected: &mut Collected,
+) -> Result<(), StoreError> {
+    let keys: Vec<_> = keys.into_iter().collect();
+    let chunks: Vec<_> = keys.chunks(records::CHUNK).map(<[_]>::to_vec).collect();
+    let storage = facts.storage;
+    let reads = stream::iter(chunks).map(|chunk| {
+        let mut conn = conn.clone();
+        async move {
+            let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
+            let fetched = records::fetch(&mut conn, storage, &names).await;
+            fetched.map(|fetched| (chunk, fetched))
+        }
+    });
+    // The server answers the next read while this one is looked at.
+    let mut reads = pin!(reads.buffered(2));
+    while let Some((chunk, fetched)) = reads.try_next().await? {
+        for ((key, found), fetched) in chunk.into_iter().zip(fetched) {
+            collected.take(layout, &key, found, fetched);
+        }
+    }
+    Ok(())
 }
 
 /// What was read so far. Keys arrive in order.
@@ -190,4 +213,18 @@ impl Collected {
 
 fn folded(user: &str) -> String {
     user.trim().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The worker runs snapshots in tasks of their own.
+    #[test]
+    fn a_snapshot_can_move_between_threads() {
+        fn check<T: Send>(_: impl Fn(ConnectionManager, IndexFacts, Box<dyn Layout>) -> T) {}
+        check(|mut conn, facts, layout| async move {
+            snapshot(&mut conn, &facts, &*layout, "alice").await.is_ok()
+        });
+    }
 }

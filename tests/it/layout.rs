@@ -11,7 +11,7 @@ use redis::aio::ConnectionManager;
 use serde_json::Value;
 
 use crate::support::server::Server;
-use crate::support::store::{Index, Mem};
+use crate::support::store::{Index, Mem, pin};
 
 fn merged(id: &str, vector: ResultVector) -> Merged {
     Merged {
@@ -70,8 +70,8 @@ impl Store {
     /// Merges all memories onto the first one's key.
     async fn merge_all(&mut self, id: &str, vector: ResultVector) {
         let snapshot = self.snapshot().await;
-        let members: Vec<_> = snapshot.memories.iter().collect();
-        let sources = load(&mut self.con, self.facts.storage, &members)
+        let pinned: Vec<_> = snapshot.memories.iter().map(pin).collect();
+        let sources = load(&mut self.con, self.facts.storage, &self.layout, &pinned)
             .await
             .unwrap();
         let record = self.layout.merge(&sources, 0, &merged(id, vector)).unwrap();
@@ -147,7 +147,7 @@ async fn a_merged_record_is_read_through_the_index_again() {
             let facts = index_facts(&mut store.con, &index.name).await.unwrap();
             assert_eq!((facts.failures, facts.docs), (0, 1));
 
-            let source = load(&mut store.con, facts.storage, &[memory])
+            let source = load(&mut store.con, facts.storage, &store.layout, &[pin(memory)])
                 .await
                 .unwrap()
                 .remove(0);
@@ -207,10 +207,15 @@ async fn a_second_generation_adds_up_and_takes_a_new_vector() {
         };
         assert_eq!(memory.merge_id.as_deref(), Some("M2"));
         assert_eq!(after.vectors.row(0).to_vec(), [0.0, 0.6, 0.8, 0.0]);
-        let source = load(&mut store.con, store.facts.storage, &[memory])
-            .await
-            .unwrap()
-            .remove(0);
+        let source = load(
+            &mut store.con,
+            store.facts.storage,
+            &store.layout,
+            &[pin(memory)],
+        )
+        .await
+        .unwrap()
+        .remove(0);
         assert_eq!(metadata(&source.record)["source_count"].as_u64(), Some(3));
         let ids: Vec<_> = store
             .layout
@@ -237,8 +242,13 @@ async fn a_megabyte_of_metadata_goes_through() {
     }
     store.merge_all("M1", ResultVector::OfSource(0)).await;
     let after = store.snapshot().await;
-    let sources = load(&mut store.con, store.facts.storage, &[&after.memories[0]])
-        .await
-        .unwrap();
+    let sources = load(
+        &mut store.con,
+        store.facts.storage,
+        &store.layout,
+        &[pin(&after.memories[0])],
+    )
+    .await
+    .unwrap();
     assert_eq!(metadata(&sources[0].record)["long"], long);
 }

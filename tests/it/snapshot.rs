@@ -18,7 +18,7 @@ use redis::aio::ConnectionManager;
 use serde_json::json;
 
 use crate::support::server::Server;
-use crate::support::store::{Index, Mem, blob};
+use crate::support::store::{Index, Mem, blob, pin};
 
 const X: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 
@@ -568,6 +568,10 @@ impl Layout for Meddling {
         self.inner.user_field()
     }
 
+    fn vector_field(&self) -> &str {
+        self.inner.vector_field()
+    }
+
     fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead> {
         if !self.done.swap(true, Ordering::SeqCst) {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -617,21 +621,21 @@ async fn what_goes_away_while_it_is_read_is_told() {
         let server = Server::start();
         let mut con = server.connect().await;
         create(&mut con, &index).await;
-        // More than one round trip reads, so that the last key is read after the first.
-        for number in 0..250 {
+        // Enough that the last key is read only after the first was looked at.
+        for number in 0..850 {
             index
                 .put(&mut con, &format!("{number:03}"), &of("alice"))
                 .await;
         }
         let expires = 4_102_444_800_000i64;
         run(&mut con, &["PEXPIREAT", "memory:001", &expires.to_string()]).await;
-        let snapshot = take_while(&server, &mut con, &index, "PEXPIREAT memory:249 1")
+        let snapshot = take_while(&server, &mut con, &index, "PEXPIREAT memory:849 1")
             .await
             .unwrap();
-        assert_eq!(snapshot.memories.len(), 249);
+        assert_eq!(snapshot.memories.len(), 849);
         assert_eq!(
             reasons(&snapshot),
-            BTreeMap::from([("memory:249", Reason::Expired)])
+            BTreeMap::from([("memory:849", Reason::Expired)])
         );
         let expiries: Vec<_> = snapshot.memories[..3]
             .iter()
@@ -639,12 +643,12 @@ async fn what_goes_away_while_it_is_read_is_told() {
             .collect();
         assert_eq!(expiries, [None, Some(expires), None]);
 
-        let snapshot = take_while(&server, &mut con, &index, "SET memory:248 x")
+        let snapshot = take_while(&server, &mut con, &index, "SET memory:848 x")
             .await
             .unwrap();
         assert_eq!(
             reasons(&snapshot),
-            BTreeMap::from([("memory:248", Reason::NotAMemory)])
+            BTreeMap::from([("memory:848", Reason::NotAMemory)])
         );
 
         let error = take_while(&server, &mut con, &index, "FT.DROPINDEX agent_memories").await;
@@ -669,7 +673,10 @@ async fn members_are_loaded_again_only_as_they_were_judged() {
         let [one, two, three] = &snapshot.memories[..] else {
             panic!("{snapshot:?}")
         };
-        let sources = load(&mut con, index.storage, &[three, one]).await.unwrap();
+        let layout = layout(&mut con, &index).await.unwrap();
+        let sources = load(&mut con, index.storage, &layout, &[pin(three), pin(one)])
+            .await
+            .unwrap();
         assert_eq!([&sources[0].memory, &sources[1].memory], [three, one]);
         assert_eq!(record_digest(&sources[1].record), one.digest);
 
@@ -677,7 +684,7 @@ async fn members_are_loaded_again_only_as_they_were_judged() {
             Storage::Json => run(&mut con, &["JSON.SET", "memory:2", "$.content", "\"x\""]).await,
             Storage::Hash => run(&mut con, &["HSET", "memory:2", "content", "x"]).await,
         }
-        let error = load(&mut con, index.storage, &[one, two])
+        let error = load(&mut con, index.storage, &layout, &[pin(one), pin(two)])
             .await
             .unwrap_err();
         assert!(
@@ -685,7 +692,9 @@ async fn members_are_loaded_again_only_as_they_were_judged() {
             "{error}"
         );
         run(&mut con, &["DEL", "memory:1"]).await;
-        let error = load(&mut con, index.storage, &[one]).await.unwrap_err();
+        let error = load(&mut con, index.storage, &layout, &[pin(one)])
+            .await
+            .unwrap_err();
         assert!(
             matches!(&error, LoadError::Changed { key } if key == "memory:1"),
             "{error}"

@@ -78,7 +78,11 @@ async fn sampled(
     facts: &IndexFacts,
     layout: &dyn Layout,
 ) -> Result<Option<Snapshot>, StoreError> {
-    for user in users(conn, facts, layout.user_field()).await?.iter().take(USERS) {
+    for user in users(conn, facts, layout.user_field())
+        .await?
+        .iter()
+        .take(USERS)
+    {
         let snapshot = snapshot(conn, facts, layout, user).await?;
         if !candidates(&snapshot).is_empty() {
             return Ok(Some(snapshot));
@@ -93,7 +97,11 @@ fn candidates(snapshot: &Snapshot) -> Vec<Sample<'_>> {
     memories
         .filter(|(memory, _)| memory.merge_id.is_none())
         .filter_map(|(memory, vector)| {
-            Some(Sample { key: &memory.key, text: &memory.text, vector: vector.to_slice()? })
+            Some(Sample {
+                key: &memory.key,
+                text: &memory.text,
+                vector: vector.to_slice()?,
+            })
         })
         .collect()
 }

@@ -33,7 +33,9 @@ pub(super) async fn check(settings: &Settings) -> Check {
 }
 
 async fn models(settings: &Settings, url: &str) -> reqwest::Result<StatusCode> {
-    let client = reqwest::Client::builder().timeout(settings.llm_timeout.min(TIMEOUT)).build()?;
+    let client = reqwest::Client::builder()
+        .timeout(settings.llm_timeout.min(TIMEOUT))
+        .build()?;
     let mut request = client.get(models_url(url));
     if let Some(key) = &settings.llm_key {
         request = request.bearer_auth(key.expose_secret());
@@ -44,8 +46,14 @@ async fn models(settings: &Settings, url: &str) -> reqwest::Result<StatusCode> {
 /// The list of models beside the base URL; a base without a path means `/v1`.
 fn models_url(base: &str) -> String {
     let base = base.trim_end_matches('/');
-    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-    if has_path { format!("{base}/models") } else { format!("{base}/v1/models") }
+    let has_path = base
+        .split_once("://")
+        .is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path {
+        format!("{base}/models")
+    } else {
+        format!("{base}/v1/models")
+    }
 }
 
 fn answered(status: StatusCode, url: &str, model: &str) -> Check {

@@ -45,7 +45,9 @@ pub(super) async fn checks(
         Some(Storage::Hash) => OF_HASH,
         None => &[],
     };
-    let prefix = facts.map_or("PREFIX", |facts| facts.prefixes.first().map_or("", String::as_str));
+    let prefix = facts.map_or("PREFIX", |facts| {
+        facts.prefixes.first().map_or("", String::as_str)
+    });
     let fill = |word: &str| match word {
         "{key}" => format!("{prefix}memfold-doctor"),
         "{own}" => "memfold:doctor".to_owned(),
@@ -60,7 +62,10 @@ pub(super) async fn checks(
             Err(_) => return vec![not_asked("ACL DRYRUN")],
         }
     }
-    vec![commands(&user, &refused, prefix, index), calls(conn, &user).await]
+    vec![
+        commands(&user, &refused, prefix, index),
+        calls(conn, &user).await,
+    ]
 }
 
 /// Whether the account may run a command; an error if the server does not say.
@@ -74,19 +79,26 @@ async fn dry_run(
     for word in command {
         cmd.arg(word);
     }
-    cmd.query_async::<String>(conn).await.map(|answer| answer == "OK")
+    cmd.query_async::<String>(conn)
+        .await
+        .map(|answer| answer == "OK")
 }
 
 /// Merges run by FCALL where that is allowed, else by EVAL.
 async fn calls(conn: &mut ConnectionManager, user: &str) -> Check {
     let mut allowed = async |command: &str| {
-        dry_run(conn, user, command.split(' ').map(str::to_owned)).await.unwrap_or(false)
+        dry_run(conn, user, command.split(' ').map(str::to_owned))
+            .await
+            .unwrap_or(false)
     };
     let functions = allowed("FCALL f 0").await && allowed("FUNCTION LOAD x").await;
     if functions {
         Check::ok("calls", "by FCALL")
     } else if allowed("EVAL x 0").await {
-        Check::ok("calls", "by EVAL, for functions are refused to this account")
+        Check::ok(
+            "calls",
+            "by EVAL, for functions are refused to this account",
+        )
     } else {
         let advice = "grant +fcall and +function|load, or +eval";
         Check::fail("calls", "neither FCALL nor EVAL is allowed", advice)
@@ -96,18 +108,32 @@ async fn calls(conn: &mut ConnectionManager, user: &str) -> Check {
 /// The search module takes the index's name for a key.
 fn commands(user: &str, refused: &[&str], prefix: &str, index: &str) -> Check {
     if refused.is_empty() {
-        return Check::ok("permissions", format!("user {user} may run all that merging takes"));
+        return Check::ok(
+            "permissions",
+            format!("user {user} may run all that merging takes"),
+        );
     }
-    let names: Vec<&str> = refused.iter().filter_map(|command| command.split(' ').next()).collect();
-    let grants: Vec<String> =
-        names.iter().map(|name| format!("+{}", name.to_lowercase())).collect();
+    let names: Vec<&str> = refused
+        .iter()
+        .filter_map(|command| command.split(' ').next())
+        .collect();
+    let grants: Vec<String> = names
+        .iter()
+        .map(|name| format!("+{}", name.to_lowercase()))
+        .collect();
     let found = format!("user {user} may not run {} there", names.join(", "));
-    let advice = format!("ACL SETUSER {user} {} ~{prefix}* ~memfold:* ~{index}", grants.join(" "));
+    let advice = format!(
+        "ACL SETUSER {user} {} ~{prefix}* ~memfold:* ~{index}",
+        grants.join(" ")
+    );
     Check::fail("permissions", found, advice)
 }
 
 fn not_asked(command: &str) -> Check {
-    Check::skipped("permissions", format!("cannot be asked: {command} is refused to this account"))
+    Check::skipped(
+        "permissions",
+        format!("cannot be asked: {command} is refused to this account"),
+    )
 }
 
 #[cfg(test)]
@@ -121,7 +147,10 @@ mod tests {
         let check = commands("app", &refused, "memory:", "idx");
         assert_eq!(check.status, Status::Fail);
         let advice = check.advice.unwrap();
-        assert_eq!(advice, "ACL SETUSER app +json.set +xadd ~memory:* ~memfold:* ~idx");
+        assert_eq!(
+            advice,
+            "ACL SETUSER app +json.set +xadd ~memory:* ~memfold:* ~idx"
+        );
         assert_eq!(commands("app", &[], "memory:", "idx").status, Status::Ok);
     }
 }

@@ -31,13 +31,24 @@ fn server(info: &InfoDict) -> Check {
     let version = text("redis_version");
     if text("role") == "slave" {
         let found = format!("Redis {version}, a replica");
-        return Check::fail("server", found, "connect to the primary; a replica takes no writes");
+        return Check::fail(
+            "server",
+            found,
+            "connect to the primary; a replica takes no writes",
+        );
     }
     let found = format!("Redis {version}, primary");
     if text("loading") == "1" {
-        return Check::fail("server", found + ", loading its data", "wait until it is done");
+        return Check::fail(
+            "server",
+            found + ", loading its data",
+            "wait until it is done",
+        );
     }
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let major = version
+        .split('.')
+        .next()
+        .and_then(|major| major.parse::<u32>().ok());
     match major {
         Some(..7) => Check::fail("server", found, "memfold needs Redis 7 or newer"),
         _ => Check::ok("server", found),
@@ -46,7 +57,9 @@ fn server(info: &InfoDict) -> Check {
 
 /// Eviction can take an original out of the undo store, or a memory itself.
 fn eviction(info: &InfoDict) -> Check {
-    let policy = info.get::<String>("maxmemory_policy").unwrap_or_else(|| "unknown".into());
+    let policy = info
+        .get::<String>("maxmemory_policy")
+        .unwrap_or_else(|| "unknown".into());
     let limit = info.get::<u64>("maxmemory").unwrap_or(0);
     if limit == 0 || policy == "noeviction" {
         return Check::ok("eviction", policy);
@@ -57,7 +70,11 @@ fn eviction(info: &InfoDict) -> Check {
         "any memory"
     };
     let advice = "set maxmemory-policy noeviction on a server that holds memories";
-    Check::warn("eviction", format!("{policy}: the server may drop {what}"), advice)
+    Check::warn(
+        "eviction",
+        format!("{policy}: the server may drop {what}"),
+        advice,
+    )
 }
 
 async fn modules(conn: &mut ConnectionManager) -> Check {
@@ -74,7 +91,9 @@ async fn modules(conn: &mut ConnectionManager) -> Check {
 
 fn module(module: &HashMap<String, Value>) -> Option<String> {
     let text = |name: &str| {
-        module.get(name).and_then(|value| redis::from_redis_value_ref::<String>(value).ok())
+        module
+            .get(name)
+            .and_then(|value| redis::from_redis_value_ref::<String>(value).ok())
     };
     Some(format!("{} {}", text("name")?, text("ver")?))
 }
@@ -84,9 +103,10 @@ async fn functions(conn: &mut ConnectionManager) -> Check {
     let mut list = redis::cmd("FUNCTION");
     list.arg("LIST").arg("LIBRARYNAME").arg(LIBRARY);
     match list.query_async::<Vec<Value>>(conn).await {
-        Ok(found) if found.is_empty() => {
-            Check::ok("functions", format!("{LIBRARY} is not loaded yet; the first merge loads it"))
-        }
+        Ok(found) if found.is_empty() => Check::ok(
+            "functions",
+            format!("{LIBRARY} is not loaded yet; the first merge loads it"),
+        ),
         Ok(_) => Check::ok("functions", format!("{LIBRARY} is loaded")),
         Err(_) => Check::ok("functions", "refused to this account; EVAL is used instead"),
     }
@@ -98,7 +118,11 @@ pub(super) async fn undo_store(conn: &mut ConnectionManager, storage: Storage) -
         Ok(None) => Check::ok("undo store", "no index covers memfold:undo:"),
         Ok(Some(index)) => {
             let found = format!("index {index} covers memfold:undo:, so originals are kept packed");
-            Check::warn("undo store", found, "undo works; give the index a prefix to save memory")
+            Check::warn(
+                "undo store",
+                found,
+                "undo works; give the index a prefix to save memory",
+            )
         }
         Err(error) => Check::failed("undo store", error),
     }
@@ -116,10 +140,16 @@ mod tests {
     #[test]
     fn replicas_and_old_servers_fail() {
         for (text, status) in [
-            ("redis_version:8.2.3\r\nrole:master\r\nloading:0", Status::Ok),
+            (
+                "redis_version:8.2.3\r\nrole:master\r\nloading:0",
+                Status::Ok,
+            ),
             ("redis_version:8.2.3\r\nrole:slave", Status::Fail),
             ("redis_version:6.2.1\r\nrole:master", Status::Fail),
-            ("redis_version:7.0.0\r\nrole:master\r\nloading:1", Status::Fail),
+            (
+                "redis_version:7.0.0\r\nrole:master\r\nloading:1",
+                Status::Fail,
+            ),
         ] {
             assert_eq!(server(&info(text)).status, status, "{text}");
         }
@@ -130,8 +160,14 @@ mod tests {
         for (text, status) in [
             ("maxmemory:0\r\nmaxmemory_policy:allkeys-lru", Status::Ok),
             ("maxmemory:100\r\nmaxmemory_policy:noeviction", Status::Ok),
-            ("maxmemory:100\r\nmaxmemory_policy:volatile-ttl", Status::Warn),
-            ("maxmemory:100\r\nmaxmemory_policy:allkeys-lfu", Status::Warn),
+            (
+                "maxmemory:100\r\nmaxmemory_policy:volatile-ttl",
+                Status::Warn,
+            ),
+            (
+                "maxmemory:100\r\nmaxmemory_policy:allkeys-lfu",
+                Status::Warn,
+            ),
         ] {
             assert_eq!(eviction(&info(text)).status, status, "{text}");
         }

@@ -12,14 +12,21 @@ pub(crate) fn plan() -> Plan {
         index: "agent_memories".into(),
         user: "用户一".into(),
         memories: 12,
-        threshold: Threshold { value: 0.1, origin: "default".into() },
+        threshold: Threshold {
+            value: 0.1,
+            origin: "default".into(),
+        },
         distance: "stored".into(),
         merges: vec![kept(), written()],
         groups_left: vec![needs_llm(), guarded()],
         left_alone: vec![
             left("memory:a1", Reason::ForeignUser, "user \"Alice\""),
             left("memory:a2", Reason::ForeignUser, "user \" alice \""),
-            left("memory:a3\u{1b}[2J", Reason::BadVector, "192 numbers, the index has 384"),
+            left(
+                "memory:a3\u{1b}[2J",
+                Reason::BadVector,
+                "192 numbers, the index has 384",
+            ),
         ],
     }
 }
@@ -29,15 +36,30 @@ pub(crate) fn report() -> Report {
     let done = |merge: &PlannedMerge| Done {
         merge_id: merge.merge_id.clone(),
         result_key: merge.result_key.clone(),
-        retired: merge.sources[1..].iter().map(|source| source.key.clone()).collect(),
+        retired: merge.sources[1..]
+            .iter()
+            .map(|source| source.key.clone())
+            .collect(),
     };
     Report {
         run_id: "01K9RUN0000000000000000000".into(),
         merged: plan.merges[..1].iter().map(done).collect(),
-        not_committed: vec![GroupLeft { reason: Reason::Changed, ..needs_llm() }],
-        llm: LlmUse { calls: 2, tokens: 512, accepted: 0, retried: 1, kept: 1 },
+        not_committed: vec![GroupLeft {
+            reason: Reason::Changed,
+            ..needs_llm()
+        }],
+        llm: LlmUse {
+            calls: 2,
+            tokens: 512,
+            accepted: 0,
+            retried: 1,
+            kept: 1,
+        },
         stopped: true,
-        plan: Plan { groups_left: vec![guarded()], ..plan },
+        plan: Plan {
+            groups_left: vec![guarded()],
+            ..plan
+        },
     }
 }
 
@@ -53,7 +75,9 @@ fn source(key: &str, day: Option<&str>, distance: f64, text: &str) -> PlanSource
 
 fn partition(memory_type: &str) -> Partition {
     Partition {
-        user: "用户一".into(), scope: vec!["work".into()], memory_type: memory_type.into()
+        user: "用户一".into(),
+        scope: vec!["work".into()],
+        memory_type: memory_type.into(),
     }
 }
 
@@ -77,7 +101,9 @@ fn kept() -> PlannedMerge {
         ],
         result_key: "memory:01K9AAAAAAAAAAAAAAAAAAAAA1".into(),
         text: "用户喜欢靠窗的座位。".into(),
-        author: Author::Extractive { kept: "memory:01K9AAAAAAAAAAAAAAAAAAAAA2".into() },
+        author: Author::Extractive {
+            kept: "memory:01K9AAAAAAAAAAAAAAAAAAAAA2".into(),
+        },
         vector_origin: VectorOrigin::Source,
         vector: vec![],
         findings: vec![],
@@ -120,8 +146,18 @@ fn needs_llm() -> GroupLeft {
     GroupLeft {
         partition: partition("semantic"),
         members: vec![
-            source("memory:c1", Some("2026-06-01"), 0.09, "Likes tea in the morning"),
-            source("memory:c2", Some("2026-06-02"), 0.09, "Drinks green tea before work"),
+            source(
+                "memory:c1",
+                Some("2026-06-01"),
+                0.09,
+                "Likes tea in the morning",
+            ),
+            source(
+                "memory:c2",
+                Some("2026-06-02"),
+                0.09,
+                "Drinks green tea before work",
+            ),
         ],
         reason: Reason::NeedsLlm,
         detail: "no text contains all that the other says".into(),
@@ -132,7 +168,9 @@ fn needs_llm() -> GroupLeft {
 fn guarded() -> GroupLeft {
     GroupLeft {
         partition: Partition {
-            user: "用户一".into(), scope: vec![], memory_type: String::new()
+            user: "用户一".into(),
+            scope: vec![],
+            memory_type: String::new(),
         },
         members: vec![
             source("memory:d1", Some("2026-06-01"), 0.04, "The mic is great"),
@@ -146,9 +184,17 @@ fn guarded() -> GroupLeft {
 
 fn finding(guard: &str, left: &[&str], right: &[&str]) -> Finding {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    Finding { guard: guard.into(), left: words(left), right: words(right) }
+    Finding {
+        guard: guard.into(),
+        left: words(left),
+        right: words(right),
+    }
 }
 
 fn left(key: &str, reason: Reason, detail: &str) -> LeftAlone {
-    LeftAlone { key: key.into(), reason, detail: detail.into() }
+    LeftAlone {
+        key: key.into(),
+        reason,
+        detail: detail.into(),
+    }
 }

@@ -3,7 +3,11 @@ use insta::assert_snapshot;
 use super::*;
 use crate::cli::json;
 
-const PLAIN: Style = Style { color: false, width: 80, verbose: false };
+const PLAIN: Style = Style {
+    color: false,
+    width: 80,
+    verbose: false,
+};
 
 #[test]
 fn a_plan_reads_as_before_and_after() {
@@ -12,7 +16,13 @@ fn a_plan_reads_as_before_and_after() {
 
 #[test]
 fn verbose_shows_whole_texts_and_every_key() {
-    assert_snapshot!(plan(&sample::plan(), Style { verbose: true, ..PLAIN }));
+    assert_snapshot!(plan(
+        &sample::plan(),
+        Style {
+            verbose: true,
+            ..PLAIN
+        }
+    ));
 }
 
 #[test]
@@ -22,19 +32,32 @@ fn a_report_says_what_was_done_and_how_to_undo_it() {
 
 #[test]
 fn nothing_to_merge_is_said() {
-    let nothing =
-        Plan { merges: vec![], groups_left: vec![], left_alone: vec![], ..sample::plan() };
+    let nothing = Plan {
+        merges: vec![],
+        groups_left: vec![],
+        left_alone: vec![],
+        ..sample::plan()
+    };
     assert_snapshot!(plan(&nothing, PLAIN));
 }
 
 #[test]
 fn stored_text_cannot_drive_the_terminal() {
-    let color = Style { color: true, width: 80, verbose: true };
-    for text in [plan(&sample::plan(), color), report(&sample::report(), color)] {
+    let color = Style {
+        color: true,
+        width: 80,
+        verbose: true,
+    };
+    for text in [
+        plan(&sample::plan(), color),
+        report(&sample::report(), color),
+    ] {
         let mut rest = text.as_str();
         while let Some(at) = rest.find('\x1b') {
             let sequence: String = rest[at..].chars().take_while(|c| *c != 'm').collect();
-            let own = ["\x1b[0", "\x1b[1", "\x1b[2", "\x1b[31", "\x1b[32", "\x1b[33", "\x1b[36"];
+            let own = [
+                "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[31", "\x1b[32", "\x1b[33", "\x1b[36",
+            ];
             assert!(own.contains(&sequence.as_str()), "{sequence:?}");
             rest = &rest[at + 1..];
         }
@@ -46,7 +69,10 @@ fn stored_text_cannot_drive_the_terminal() {
 fn lines_fit_the_terminal() {
     for width in [40, 60, 80, 120] {
         let style = Style { width, ..PLAIN };
-        for line in plan(&sample::plan(), style).lines().filter(|line| line.starts_with("  - ")) {
+        for line in plan(&sample::plan(), style)
+            .lines()
+            .filter(|line| line.starts_with("  - "))
+        {
             assert!(columns(line) <= width.max(60), "{width}: {line}");
         }
     }

@@ -15,7 +15,11 @@ pub(crate) struct Style {
 
 impl Style {
     fn paint(self, code: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.color {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -45,7 +49,11 @@ impl Style {
     /// Memory text in at most `room` columns; whole with `verbose`.
     pub(crate) fn fit(self, text: &str, room: usize) -> String {
         let text = escape(text);
-        if self.verbose { text } else { shorten(&text, room.max(20)) }
+        if self.verbose {
+            text
+        } else {
+            shorten(&text, room.max(20))
+        }
     }
 }
 
@@ -129,9 +137,15 @@ pub(crate) fn pad(text: &str, room: usize) -> String {
 /// A ULID's end is its random part; keys that were counted up differ at another place.
 pub(crate) fn short_keys(keys: &[&str]) -> Vec<String> {
     let keys: Vec<String> = keys.iter().map(|key| escape(key)).collect();
-    let graphemes: Vec<Vec<&str>> = keys.iter().map(|key| key.graphemes(true).collect()).collect();
+    let graphemes: Vec<Vec<&str>> = keys
+        .iter()
+        .map(|key| key.graphemes(true).collect())
+        .collect();
     let common = common_prefix(&graphemes);
-    let ends = graphemes.iter().map(|key| window(key, key.len().saturating_sub(KEY))).collect();
+    let ends = graphemes
+        .iter()
+        .map(|key| window(key, key.len().saturating_sub(KEY)))
+        .collect();
     let middles = graphemes.iter().map(|key| window(key, common)).collect();
     let distinct = |short: &Vec<String>| {
         let mut sorted: Vec<&String> = short.iter().collect();
@@ -158,7 +172,9 @@ fn window(key: &[&str], start: usize) -> String {
 }
 
 fn common_prefix(keys: &[Vec<&str>]) -> usize {
-    let Some((first, others)) = keys.split_first() else { return 0 };
+    let Some((first, others)) = keys.split_first() else {
+        return 0;
+    };
     let agree = |at: &usize| others.iter().all(|key| key.get(*at) == Some(&first[*at]));
     (0..first.len()).take_while(agree).count()
 }
@@ -176,7 +192,10 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        assert_eq!(escape("a\x1b[31mred\x07\r\n"), "a\\u{1b}[31mred\\u{7}\\r\\n");
+        assert_eq!(
+            escape("a\x1b[31mred\x07\r\n"),
+            "a\\u{1b}[31mred\\u{7}\\r\\n"
+        );
         assert_eq!(escape("\u{9b}31m \u{202e}evil"), "\\u{9b}31m \\u{202e}evil");
         assert_eq!(escape("用户 👩‍👩‍👧 é"), "用户 👩‍👩‍👧 é");
     }
@@ -185,8 +204,14 @@ mod tests {
     fn json_stays_json() {
         let document = serde_json::json!({ "text": "\u{9b}31m \u{7f} \u{202e} 用 \n \u{1b}" });
         let safe = escape_json(&format!("{document:#}"));
-        assert!(!safe.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']), "{safe}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), document);
+        assert!(
+            !safe.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']),
+            "{safe}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
+            document
+        );
     }
 
     #[test]

@@ -79,6 +79,12 @@ pub enum Fault {
         /// The words of the text.
         words: String,
     },
+    /// A number, date, code or name stands beside other words than in any source.
+    #[error("\"{words}\" stands in another place than in the sources")]
+    Moved {
+        /// The words of the text.
+        words: String,
+    },
     /// The text puts into the past, or makes a plan of, what no source does; or the reverse.
     #[error("the text {change} what the sources say")]
     Turned {

@@ -2,8 +2,8 @@
 //!
 //! Deterministic and strict. A good merge that is rejected costs a duplicate, a bad one that is
 //! accepted costs a fact. Every word of content of every source must come back, up to its
-//! inflection, and no other may come in; synonyms are not known. Word order is not checked: who did
-//! what to whom is for the judge.
+//! inflection, and no other may come in; synonyms are not known. Numbers, dates, codes and names stay
+//! beside a word beside which they stood.
 
 mod answer;
 mod fault;
@@ -12,7 +12,7 @@ mod script;
 
 pub use self::fault::{Fault, Kind};
 
-use self::saying::Saying;
+use self::saying::{Place, Saying};
 use self::script::Script;
 use crate::judge::items::{Item, diff};
 use crate::judge::normalize::{normalize, shape};
@@ -51,6 +51,7 @@ pub fn verify(sources: &[SourceText], memory_type: &str, text: &str) -> Result<(
         check_missing(id, source, &result, &mut faults);
     }
     check_invented(&sayings, &result, &mut faults);
+    check_places(&sayings, &result, &mut faults);
     check_turned(&sayings, &result, &mut faults);
     let mut seen: Vec<Fault> = Vec::new();
     faults.retain(|fault| {
@@ -153,15 +154,12 @@ fn check_invented(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<
             }
         }
     }
-    let mut unknown: Option<Vec<(Kind, String)>> = None;
+    let mut unknown = result.lacking_in(&Saying::read(""));
     for (_, source) in sources {
         let lacking = result.lacking_in(source);
-        unknown = Some(match unknown {
-            None => lacking,
-            Some(known) => known.into_iter().filter(|w| lacking.contains(w)).collect(),
-        });
+        unknown.retain(|words| lacking.contains(words));
     }
-    for (kind, words) in unknown.unwrap_or_default() {
+    for (kind, words) in unknown {
         invented(kind, words);
     }
     let allowed: usize = sources.iter().map(|(_, s)| s.denials().len()).sum();
@@ -171,6 +169,32 @@ fn check_invented(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<
             .any(|(_, s)| s.denials().iter().any(|i| same_scope(i, item)));
         if !known || at >= allowed {
             invented(Kind::Negation, denial_words(item));
+        }
+    }
+}
+
+/// Numbers, dates, codes and names must not change places: each keeps the word before or after it
+/// that it has in a source, unless the sources hold one only.
+fn check_places(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
+    if sources.iter().all(|(_, s)| s.places().len() < 2) {
+        return;
+    }
+    for place in result.places() {
+        let fits = |known: &Place| {
+            let side = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+            known.key == place.key
+                && (side(&known.before, &place.before) || side(&known.after, &place.after))
+        };
+        let mut known = sources
+            .iter()
+            .flat_map(|(_, s)| s.places())
+            .filter(|p| p.key == place.key)
+            .peekable();
+        // What no source has at all is reported as invented.
+        if known.peek().is_some() && !known.any(fits) {
+            faults.push(Fault::Moved {
+                words: place.words.clone(),
+            });
         }
     }
 }

@@ -18,10 +18,23 @@ pub(super) struct Saying {
     quotations: Vec<String>,
     symbols: Vec<String>,
     words: Vec<Word>,
+    places: Vec<Place>,
     /// It speaks of the past or of an end.
     pub(super) past: bool,
     /// It speaks of a plan, a possibility or a duty.
     pub(super) modal: bool,
+}
+
+/// Where a number, date, code or name stands.
+pub(super) struct Place {
+    /// What stands there.
+    pub(super) key: String,
+    /// Its words.
+    pub(super) words: String,
+    /// The word of content, number, date or code before it.
+    pub(super) before: Option<String>,
+    /// The one after it.
+    pub(super) after: Option<String>,
 }
 
 impl Saying {
@@ -34,6 +47,7 @@ impl Saying {
             words: words::content(&facts.rest),
             quotations: quotations(&plain),
             symbols: symbols(&plain),
+            places: places(&facts),
             past: words::is_past(&facts.rest),
             modal: words::is_modal(&facts.rest),
             lower: plain.to_lowercase(),
@@ -50,6 +64,11 @@ impl Saying {
             (Kind::RelativeTime, &self.facts.relative),
             (Kind::Number, &self.facts.numbers),
         ]
+    }
+
+    /// Where numbers, dates, codes and names stand, in order.
+    pub(super) fn places(&self) -> &[Place] {
+        &self.places
     }
 
     /// The denials.
@@ -95,6 +114,40 @@ impl Saying {
                     .any(|w| w.stem == words::stem(&name.to_lowercase()))
                 && contains_word(&self.lower, &name.to_lowercase())
     }
+}
+
+fn places(facts: &Facts) -> Vec<Place> {
+    let names = words::names(&facts.rest);
+    let items = || {
+        facts
+            .identifiers
+            .iter()
+            .chain(&facts.dates)
+            .chain(&facts.numbers)
+    };
+    let item = |word: &Word| items().find(|item| word.text.chars().eq([item.mark]));
+    let key = |word: &Word| {
+        item(word).map_or_else(|| word.stem.clone(), |i| format!("{} {}", i.value, i.unit))
+    };
+    let sequence = words::sequence(&facts.rest);
+    let keys: Vec<String> = sequence.iter().map(key).collect();
+    let at = |at: Option<usize>| at.and_then(|at| keys.get(at)).cloned();
+    sequence
+        .iter()
+        .enumerate()
+        .filter_map(|(i, word)| {
+            let words = match item(word) {
+                Some(item) => item.words.clone(),
+                None => names.iter().find(|n| *n == word.name())?.clone(),
+            };
+            Some(Place {
+                key: keys[i].clone(),
+                words,
+                before: at(i.checked_sub(1)),
+                after: at(Some(i + 1)),
+            })
+        })
+        .collect()
 }
 
 fn contains_word(text: &str, word: &str) -> bool {

@@ -174,3 +174,8 @@ pub(crate) fn blob(vector: &[f32], dtype: &str) -> Vec<u8> {
     };
     vector.iter().flat_map(number).collect()
 }
+
+/// Key and digest of a memory, as a commit pins it.
+pub(crate) fn pin(memory: &memfold::memory::Memory) -> (&str, &memfold::memory::Digest) {
+    (&memory.key, &memory.digest)
+}

@@ -1,0 +1,122 @@
+//! The threshold join and the whole grouping on synthetic memories: 384 dimensions, 30 % of them in
+//! groups of 2 to 5 within distance 0.08 of a centre, all from 50 topics (within one, cosines of
+//! 0.3 to 0.7). Throughput is in pairs compared.
+//!
+//! Run with `cargo bench --bench join`; add `-- 10000` for one size.
+
+#![allow(missing_docs, reason = "criterion_group! makes a public function")]
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use memfold::group::{complete_linkage, group, threshold_join};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+const DIMS: usize = 384;
+const THRESHOLD: f64 = 0.1;
+const CAP: usize = 100;
+
+fn benches(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("join");
+    benches.sample_size(10);
+    for n in [1_000, 10_000] {
+        let vectors = memories(n);
+        let pairs = threshold_join(vectors.view(), THRESHOLD);
+        let twins: Vec<usize> = (0..n).collect();
+        let readable = vec![true; n];
+        benches.throughput(Throughput::Elements((n * (n - 1) / 2) as u64));
+        benches.bench_with_input(
+            BenchmarkId::new("threshold_join", n),
+            &vectors,
+            |bench, rows| {
+                bench.iter(|| threshold_join(black_box(rows.view()), THRESHOLD));
+            },
+        );
+        benches.bench_with_input(BenchmarkId::new("group", n), &vectors, |bench, rows| {
+            bench.iter(|| group(black_box(rows.view()), &twins, &readable, THRESHOLD, CAP));
+        });
+        benches.bench_with_input(
+            BenchmarkId::new("complete_linkage", n),
+            &pairs,
+            |bench, pairs| {
+                bench.iter(|| complete_linkage(n, black_box(pairs), CAP));
+            },
+        );
+        if n == 1_000 {
+            assert_eq!(pairs.len(), brute_force(vectors.view()));
+            benches.bench_with_input(
+                BenchmarkId::new("brute force", n),
+                &vectors,
+                |bench, rows| {
+                    bench.iter(|| brute_force(black_box(rows.view())));
+                },
+            );
+        }
+    }
+    benches.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);
+
+/// The plain way, on one thread: every pair in f64.
+fn brute_force(vectors: ArrayView2<'_, f32>) -> usize {
+    let wide = vectors.mapv(f64::from);
+    let norms = wide.map_axis(ndarray::Axis(1), |row| row.dot(&row).sqrt());
+    let mut pairs = 0;
+    for a in 0..wide.nrows() {
+        for b in a + 1..wide.nrows() {
+            let cosine = wide.row(a).dot(&wide.row(b)) / (norms[a] * norms[b]);
+            pairs += usize::from(1.0 - cosine <= THRESHOLD);
+        }
+    }
+    pairs
+}
+
+/// `n` unit rows, the groups spread over all of them.
+fn memories(n: usize) -> Array2<f32> {
+    let random = &mut StdRng::seed_from_u64(20_260_101);
+    let topics: Vec<Array1<f32>> = (0..50).map(|_| direction(random)).collect();
+    let single = |random: &mut StdRng| {
+        let topic = &topics[random.random_range(0..topics.len())];
+        at_cosine(
+            topic.view(),
+            random.random_range(0.3_f32..0.7).sqrt(),
+            random,
+        )
+    };
+    let mut rows: Vec<Array1<f32>> = Vec::with_capacity(n);
+    while rows.len() < n * 3 / 10 {
+        let centre = single(random);
+        for _ in 0..random.random_range(2..=5).min(n * 3 / 10 - rows.len()) {
+            rows.push(at_cosine(
+                centre.view(),
+                1.0 - random.random_range(0.0..0.08),
+                random,
+            ));
+        }
+    }
+    rows.resize_with(n, || single(random));
+    // A step without a common divisor with n visits every place once.
+    let step = 7_919;
+    Array2::from_shape_fn((n, DIMS), |(row, column)| rows[row * step % n][column])
+}
+
+/// A random unit vector.
+fn direction(random: &mut StdRng) -> Array1<f32> {
+    // The sum of twelve uniform numbers is normally distributed, nearly.
+    let normal = |_| (0..12).map(|_| random.random::<f32>()).sum::<f32>() - 6.0;
+    let vector = Array1::from_shape_fn(DIMS, normal);
+    let length = vector.dot(&vector).sqrt();
+    vector / length
+}
+
+/// A random unit vector at this cosine to the unit vector `axis`.
+fn at_cosine(axis: ArrayView1<'_, f32>, cosine: f32, random: &mut StdRng) -> Array1<f32> {
+    let aside = direction(random);
+    let aside = &aside - &(&axis * aside.dot(&axis));
+    let length = aside.dot(&aside).sqrt();
+    &axis * cosine + aside * ((1.0 - cosine * cosine).sqrt() / length)
+}
