@@ -311,7 +311,13 @@ fn signals_end_with_130() {
                 assert_eq!(&told, b"\nstopping ");
             }
             let pid = child.id().to_string();
-            assert!(Command::new("kill").args([signal, pid.as_str()]).status().unwrap().success());
+            assert!(
+                Command::new("kill")
+                    .args([signal, pid.as_str()])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
         assert_eq!(child.wait().unwrap().code(), Some(130), "{command:?}");
     }
