@@ -404,9 +404,29 @@ fn a_manifest_that_does_not_fit_the_model_is_refused() {
 }
 
 /// Neither large batches nor ever new shapes may make memory grow without bound.
+///
+/// Measured in a process of its own, since tests in the same process load models too.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_stays_bounded_whatever_the_shapes() {
+    const ALONE: &str = "MEMFOLD_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "embed::memory_stays_bounded_whatever_the_shapes",
+                "--nocapture",
+            ])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && told.contains("1 passed"),
+            "{told}{output:?}"
+        );
+        return;
+    }
     let resident = || -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status
