@@ -31,6 +31,7 @@ async fn a_good_answer_is_written_recorded_and_can_be_undone() {
     assert_eq!(metadata["source"], "chat");
 
     let merge = &ended.report()["plan"]["merges"][0];
+    assert_eq!(merge["findings"], json!([]));
     let author = &merge["author"];
     assert_eq!(merge["vector_origin"], "centroid");
     assert_eq!(
@@ -53,7 +54,7 @@ async fn a_good_answer_is_written_recorded_and_can_be_undone() {
     let shown = case.run(&["show", &id, "--json"]).await;
     shown.assert_exit(0);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
-    assert_eq!(&shown["record"]["author"], author, "{shown}");
+    assert_eq!(&shown["merge"]["author"], author, "{shown}");
 
     case.run(&["undo", &id]).await.assert_exit(0);
     assert_eq!(case.picture().await, before);
@@ -249,4 +250,24 @@ async fn what_was_merged_costs_no_further_call_and_what_was_declined_is_asked_ag
     assert_eq!(again.llm(), [1, 0, 0, 1]);
     assert_eq!(again.reasons(), ["llm-declined"]);
     assert_eq!(case.picture().await, after);
+}
+
+#[tokio::test]
+async fn what_the_guards_saw_is_recorded_with_the_merge() {
+    let mut case = Case::new().await;
+    let texts = [
+        "Alice likes tea with honey",
+        "Alice likes tea with 2 spoons of honey",
+    ];
+    case.group(0, &texts).await;
+    case.responds(move |request| Question::read(request).same(texts[1]))
+        .await;
+    let ended = case.merge(&[]).await;
+    ended.assert_exit(0);
+    assert_eq!(ended.llm(), [1, 1, 0, 0], "{ended:?}");
+    let finding = &ended.report()["plan"]["merges"][0]["findings"][0];
+    assert_eq!(finding["guard"], "numbers", "{ended:?}");
+    let shown = case.run(&["show", &ended.merge_id(0), "--json"]).await;
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(&shown["merge"]["findings"][0], finding);
 }

@@ -436,3 +436,47 @@ async fn a_group_that_fails_does_not_stop_the_others() {
     assert_eq!(left[0]["text"], "Alice likes coffee with honey");
     assert_eq!(case.picture().await.len(), 4);
 }
+
+#[tokio::test]
+async fn an_outage_is_remembered_for_all_users_and_each_is_told_its_own_calls() {
+    let mut case = Case::with_pairs(1).await;
+    for (i, text) in pair_texts(1).iter().enumerate() {
+        let memory = Mem {
+            user: "bob".to_owned(),
+            ..Mem::new(text, &near(1, i))
+        };
+        case.put(&format!("bob{i}"), &memory).await;
+    }
+    let args = ["merge", "--all-users", "--json"];
+    case.replies(error(401, "no such key")).await;
+    let ended = case.run(&args).await;
+    ended.assert_exit(4);
+    assert_eq!(case.questions().await.len(), 1);
+    let calls = |ended: &Ended| -> Vec<(Value, Value)> {
+        let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let users = document["users"].as_array().unwrap().iter();
+        users
+            .map(|user| (user["llm"]["calls"].clone(), user["llm"]["kept"].clone()))
+            .collect()
+    };
+    assert_eq!(calls(&ended), [(json!(1), json!(1)), (json!(0), json!(1))]);
+
+    case.responds(good).await;
+    let ended = case.run(&args).await;
+    ended.assert_exit(0);
+    assert_eq!(calls(&ended), [(json!(1), json!(0)), (json!(1), json!(0))]);
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_asked_three_times() {
+    let mut case = Case::with_pairs(6).await;
+    let before = case.picture().await;
+    case.responds(|request| good(request).set_delay(Duration::from_secs(20)))
+        .await;
+    let args = ["--llm-timeout", "200ms", "--llm-concurrency", "1"];
+    let ended = case.merge(&args).await;
+    ended.assert_exit(4);
+    assert_eq!(ended.reasons(), ["llm-failed"; 6]);
+    assert_eq!(case.questions().await.len(), 3);
+    assert_eq!(case.picture().await, before);
+}

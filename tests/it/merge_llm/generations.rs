@@ -34,7 +34,7 @@ async fn a_merge_of_a_merge_names_all_originals_and_is_undone_from_the_end() {
     assert_eq!(leaves, ["g0-0", "g0-1", "later"]);
     let shown = case.run(&["show", &second.merge_id(0), "--json"]).await;
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
-    assert_eq!(shown["record"]["parents"], json!([first.merge_id(0)]));
+    assert_eq!(shown["merge"]["parents"], json!([first.merge_id(0)]));
 
     let refused = case.run(&["undo", &first.merge_id(0)]).await;
     refused.assert_exit(7);
