@@ -277,6 +277,9 @@ fn plan_summary(plan: &Plan, style: Style) -> String {
         return "nothing to merge".to_owned();
     }
     let sources: usize = plan.merges.iter().map(|merge| merge.sources.len()).sum();
+    if plan.merges.is_empty() {
+        return format!("nothing to merge; {}", left_summary(plan.groups_left.len()));
+    }
     let merges = format!(
         "{} would turn {} into {}",
         count(plan.merges.len(), "merge", "merges"),
@@ -302,6 +305,9 @@ fn report_summary(report: &Report, style: Style) -> String {
     let left = report.not_committed.len() + report.plan.groups_left.len();
     if report.merged.is_empty() && left == 0 {
         return "nothing to merge".to_owned();
+    }
+    if report.merged.is_empty() && !report.stopped && report.llm.calls == 0 {
+        return format!("nothing merged; {}", left_summary(left));
     }
     let retired: usize = report.merged.iter().map(|done| done.retired.len()).sum();
     let merges = format!(
