@@ -271,3 +271,62 @@ async fn what_the_guards_saw_is_recorded_with_the_merge() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(&shown["merge"]["findings"][0], finding);
 }
+
+#[tokio::test]
+async fn hashes_other_scripts_and_expiries_come_through() {
+    let mut case = Case::over(Index {
+        dims: DIMS,
+        dtype: "FLOAT16",
+        ..Index::hash()
+    })
+    .await;
+    let texts = ["用户喜欢加蜂蜜的绿茶", "用户喜欢加生姜的绿茶"];
+    let keys = case.group(0, &texts).await;
+    let in_an_hour = jiff::Timestamp::now().as_millisecond() + 3_600_000;
+    for (i, key) in keys.iter().enumerate() {
+        let mut expire = redis::cmd("PEXPIREAT");
+        expire.arg(key).arg(in_an_hour + i as i64);
+        expire.exec_async(&mut case.con).await.unwrap();
+    }
+    let before = case.picture().await;
+    case.responds(|request| Question::read(request).same("用户喜欢加蜂蜜和生姜的绿茶"))
+        .await;
+    let ended = case.merge(&[]).await;
+    ended.assert_exit(0);
+    assert_eq!(ended.llm(), [1, 1, 0, 0], "{ended:?}");
+    let after = case.picture().await;
+    let entry = &after["memory:g0-0"];
+    assert_eq!((after.len(), entry.expires_at_ms), (1, in_an_hour + 1));
+    let text = "用户喜欢加蜂蜜和生姜的绿茶".as_bytes();
+    assert!(entry.content.iter().any(|bytes| bytes == text));
+    case.run(&["undo", &ended.merge_id(0)]).await.assert_exit(0);
+    assert_eq!(case.picture().await, before);
+}
+
+#[tokio::test]
+async fn people_are_told_what_the_llm_was_good_for() {
+    let case = Case::with_pairs(3).await;
+    case.responds(|request| {
+        let question = Question::read(request);
+        let text = question.united();
+        match question.texts[0].as_str() {
+            text if text.contains("coffee") => question.same("Alice likes coffee"),
+            _ if question.texts[0].contains("cocoa") && !question.is_second() => question.same(""),
+            _ => question.same(&text),
+        }
+    })
+    .await;
+    let ended = case.run(&["merge", "--user", "alice"]).await;
+    ended.assert_exit(0);
+    for part in [
+        "2 merges made, 2 memories retired",
+        "5 LLM calls",
+        "1 accepted, 1 after a retry, 1 not accepted",
+        "written by the-model-2",
+        "left alone: verification-failed",
+        "a stronger LLM may write",
+        "undo with: memfold undo --run",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+}

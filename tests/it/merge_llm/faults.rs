@@ -258,7 +258,55 @@ fn used(question: &Question, ids: &[&str]) -> ResponseTemplate {
     question.content(&answer.to_string())
 }
 
-async fn check(rows: &'static [Row]) {
+/// The first answer is bad; the second question ends otherwise.
+const MENDED_BADLY: &[Row] = &[
+    Row {
+        name: "declined in the end",
+        texts: TEA,
+        respond: |q| {
+            if q.is_second() {
+                let answer = json!({ "verdict": "different", "text": "rather two", "used": [] });
+                return q.content(&answer.to_string());
+            }
+            q.same("Alice likes tea with honey")
+        },
+        requests: 2,
+        reason: "llm-declined",
+        exit: 0,
+        says: "rather two",
+    },
+    Row {
+        name: "locked out in between",
+        texts: TEA,
+        respond: |q| {
+            if q.is_second() {
+                return error(403, "no more");
+            }
+            q.same("Alice likes tea with honey")
+        },
+        requests: 2,
+        reason: "llm-failed",
+        exit: 4,
+        says: "refused the credentials (403): no more",
+    },
+    Row {
+        name: "another fault",
+        texts: TEA,
+        respond: |q| {
+            if q.is_second() {
+                return q.same("Alice likes tea with ginger");
+            }
+            q.content("{}")
+        },
+        requests: 2,
+        reason: "verification-failed",
+        exit: 0,
+        says: "\"honey\" of source m1 is missing",
+    },
+];
+
+/// `told`: whether the second question must say what the report says.
+async fn check(rows: &'static [Row], told: bool) {
     for row in rows {
         let mut case = Case::new().await;
         case.group(0, &row.texts).await;
@@ -281,7 +329,7 @@ async fn check(rows: &'static [Row]) {
         if let Some(second) = questions.get(1) {
             let fault: String = row.says.replace('"', "\\\"");
             assert!(
-                second.is_second() && second.rest.contains(&fault),
+                second.is_second() && second.rest.contains(&fault) == told,
                 "{name}: {second:?}"
             );
             assert_eq!(second.texts, questions[0].texts, "{name}");
@@ -291,12 +339,17 @@ async fn check(rows: &'static [Row]) {
 
 #[tokio::test]
 async fn final_faults_leave_the_originals_after_one_question() {
-    check(FINAL).await;
+    check(FINAL, false).await;
 }
 
 #[tokio::test]
 async fn bad_answers_leave_the_originals_after_two_questions() {
-    check(TWICE).await;
+    check(TWICE, true).await;
+}
+
+#[tokio::test]
+async fn the_second_answer_counts() {
+    check(MENDED_BADLY, false).await;
 }
 
 /// Three groups, one after the other, so that an outage is known before the second.

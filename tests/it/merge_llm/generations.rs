@@ -36,6 +36,11 @@ async fn a_merge_of_a_merge_names_all_originals_and_is_undone_from_the_end() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["merge"]["parents"], json!([first.merge_id(0)]));
 
+    // The date that the LLM is told is that of the newest original, not that of the record.
+    let question = case.questions().await.pop().unwrap();
+    let dates = ["2026-03-01T00:01:00Z", "2026-03-01T10:00:00Z"];
+    assert_eq!(question.dates, dates);
+
     let refused = case.run(&["undo", &first.merge_id(0)]).await;
     refused.assert_exit(7);
     assert!(refused.stderr.contains(&second.merge_id(0)), "{refused:?}");
