@@ -118,19 +118,9 @@ impl Pipeline {
         let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
         let mut tokens = 0;
         for calls in 1..=2 {
-            if self.stopped() {
-                return kept(
-                    Reason::LlmFailed,
-                    "interrupted before it was decided".into(),
-                    calls,
-                );
-            }
-            if let Some(outage) = draft.outage.get() {
-                return kept(
-                    Reason::LlmFailed,
-                    format!("not asked after: {outage}"),
-                    calls - 1,
-                );
+            if let Some(outage) = llm.outage() {
+                let detail = format!("not asked after: {outage}");
+                return kept(Reason::LlmFailed, detail, calls - 1);
             }
             let request = Request {
                 memory_type,
@@ -166,12 +156,6 @@ impl Pipeline {
                             fault = Some(faults);
                         }
                     }
-                }
-                Err(error) if error.is_outage() => {
-                    let text = error.to_string();
-                    tracing::error!(error = %text, "the LLM cannot be used, the rest is not asked");
-                    let _ = draft.outage.set(text.clone());
-                    return kept(Reason::LlmFailed, text, calls);
                 }
                 Err(
                     error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false }),

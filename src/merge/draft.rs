@@ -1,13 +1,12 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::space::{self, Space};
 use super::{MergeError, PLAN_VERSION, Pipeline, Progress, TtlRule};
-use crate::judge::{self, Claim};
+use crate::judge::{self, Claim, Reading};
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, Threshold, VectorOrigin,
@@ -44,8 +43,6 @@ pub(super) struct Draft {
     pub(super) candidates: Vec<Candidate>,
     pub(super) snapshot: Snapshot,
     pub(super) space: Space,
-    /// Set by the first systematic failure of the LLM; the rest is not asked.
-    pub(super) outage: OnceLock<String>,
 }
 
 impl Draft {
@@ -56,7 +53,6 @@ impl Draft {
             candidates: Vec::new(),
             snapshot: Snapshot::default(),
             space: Space::default(),
-            outage: OnceLock::new(),
         }
     }
 
@@ -307,16 +303,18 @@ impl Pipeline {
         }
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
         let compatible = judge::compatible_parts(&draft.claims(&kept));
-        let findings = findings(&draft.claims(&kept));
         let mut apart = Vec::new();
         for members in compatible {
             let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
             match self.obstacle(draft, &together) {
-                None => draft.candidates.push(Candidate {
-                    partition: draft.snapshot.memories[together[0].keep].partition.clone(),
-                    parts: together,
-                    findings: Vec::new(),
-                }),
+                None => {
+                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
+                    draft.candidates.push(Candidate {
+                        partition: draft.snapshot.memories[keeps[0]].partition.clone(),
+                        findings: findings(&draft.claims(&keeps)),
+                        parts: together,
+                    });
+                }
                 Some((reason, detail)) => {
                     together
                         .iter()
@@ -333,6 +331,7 @@ impl Pipeline {
         }
         if !apart.is_empty() {
             let detail = "a merge would blur a difference";
+            let findings = findings(&draft.claims(&kept));
             let left = draft.left(kept, Reason::GuardObjects, detail, findings);
             draft.plan.groups_left.push(left);
         }
@@ -458,15 +457,19 @@ fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// What the guards object to between any two claims, each once.
+/// What the guards see between any two claims, each once.
 fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
     const SHOWN: usize = 12;
+    let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
     let mut found: Vec<Finding> = Vec::new();
-    for (i, a) in claims.iter().enumerate() {
-        for b in &claims[i + 1..] {
-            for finding in judge::judge(*a, *b).findings {
-                if found.len() < SHOWN && !found.contains(&finding) {
+    for (i, a) in readings.iter().enumerate() {
+        for b in &readings[i + 1..] {
+            for finding in a.judge(b).findings {
+                if !found.contains(&finding) {
                     found.push(finding);
+                }
+                if found.len() == SHOWN {
+                    return found;
                 }
             }
         }
