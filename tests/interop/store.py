@@ -14,7 +14,7 @@ class Document:
     """A key as it is stored."""
 
     kind: bytes
-    # The text of JSON.GET, or the fields of HGETALL.
+    # The text of JSON.GET or GET, or the fields of HGETALL.
     body: bytes | dict[bytes, bytes]
     # Milliseconds since the epoch; -1 = kept for ever.
     expires_at: int
@@ -38,8 +38,8 @@ def documents(redis: Redis) -> dict[bytes, Document]:
 
 def document(redis: Redis, key: bytes) -> Document:
     kind = redis.type(key)
-    body = redis.hgetall(key) if kind == b"hash" else redis.execute_command("JSON.GET", key)
-    return Document(kind, body, redis.execute_command("PEXPIRETIME", key))
+    read = {b"hash": "HGETALL", b"ReJSON-RL": "JSON.GET", b"string": "GET"}[kind]
+    return Document(kind, redis.execute_command(read, key), redis.execute_command("PEXPIRETIME", key))
 
 
 def retired(redis: Redis) -> list[bytes]:
