@@ -139,7 +139,10 @@ fn iso(text: &str, naive_zone: &TimeZone) -> Option<Stamp> {
         }
     };
     // Forms without dashes have another character there, and are written with dashes and a `T`.
-    let separator = text.chars().nth(10).filter(|c| matches!(c, 'T' | 't' | ' '));
+    let separator = text
+        .chars()
+        .nth(10)
+        .filter(|c| matches!(c, 'T' | 't' | ' '));
     let digits = text.split_once(['.', ',']).map_or(0, |(_, rest)| {
         rest.find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len())
