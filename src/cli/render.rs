@@ -228,7 +228,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::NeedsLlm => "no text says it all; set --llm-url to have one written",
-        Reason::LlmFailed => "see the log for the LLM's error, then run again",
+        Reason::LlmFailed => "mend what the LLM's error says, then run again",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",
         Reason::GroupTooLarge => "raise --max-group-chars if the LLM can read that much",
         Reason::DifferentExpiry => "--ttl min or max lets the result expire with the first or last",
