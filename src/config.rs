@@ -19,9 +19,7 @@ use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
 pub(crate) use file::edits;
 use value::Value;
-pub use value::{
-    Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer, show_duration,
-};
+pub use value::{Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
 pub const DEFAULT_THRESHOLD: f64 = 0.1;

@@ -156,6 +156,11 @@ fn date(date: Option<Timestamp>) -> String {
     })
 }
 
+/// A date and time in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
 /// Who wrote a text, and where its vector comes from.
 pub(crate) fn show_author(
     author: &Author,
