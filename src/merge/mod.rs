@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use redis::aio::ConnectionManager;
+use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::embed::{EmbedError, Embedder};
@@ -318,24 +319,20 @@ impl Pipeline {
         let (owner, ttl) = (self.clock.id(), self.options.lease_ttl);
         let mut conn = self.conn.clone();
         let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;
-        let lost = async {
-            loop {
-                tokio::time::sleep(ttl / 3).await;
-                let renewed = lease
-                    .renew(&mut self.conn.clone(), &self.functions, ttl)
-                    .await;
-                match renewed {
-                    Err(LeaseError::Lost) => return LeaseError::Lost,
-                    // Every commit checks the lease on the server; this only saves work.
-                    Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
-                    Ok(()) => {}
-                }
-            }
-        };
+        // On a task of its own, since comparing thousands of memories holds this one for a while.
+        // It ends with the set.
+        let mut renewal = JoinSet::new();
+        renewal.spawn(until_lost(
+            lease.clone(),
+            self.conn.clone(),
+            self.functions.clone(),
+            ttl,
+        ));
         let result = tokio::select! {
             result = work(&lease) => result,
-            lost = lost => Err(lost.into()),
+            Some(_) = renewal.join_next() => Err(LeaseError::Lost.into()),
         };
+        renewal.shutdown().await;
         if let Err(error) = lease.release(&mut conn, &self.functions).await {
             tracing::debug!(%error, "the lease could not be released; it runs out by itself");
         }
@@ -401,6 +398,24 @@ impl Pipeline {
 
     fn stopped(&self) -> bool {
         self.options.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Renews a lease again and again; returns when it is lost.
+async fn until_lost(
+    lease: Lease,
+    mut conn: ConnectionManager,
+    functions: Functions,
+    ttl: Duration,
+) {
+    loop {
+        tokio::time::sleep(ttl / 3).await;
+        match lease.renew(&mut conn, &functions, ttl).await {
+            Err(LeaseError::Lost) => return,
+            // Every commit checks the lease on the server; this only saves work.
+            Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
+            Ok(()) => {}
+        }
     }
 }
 

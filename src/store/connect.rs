@@ -7,6 +7,7 @@ use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisEr
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::store::{StoreError, reply};
+use crate::tls;
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,7 @@ pub async fn connect(
     url: &SecretString,
     options: &ConnectOptions,
 ) -> Result<ConnectionManager, StoreError> {
-    // An error means that the process has a provider already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tls::install_provider();
     let info = connection_info(url.expose_secret())?;
     let address = info.addr().to_string();
     let config = ConnectionManagerConfig::new()
