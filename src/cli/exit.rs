@@ -155,6 +155,7 @@ fn of_merge(error: &MergeError) -> Option<Exit> {
         MergeError::Embed(error) => of_embed(error),
         MergeError::Lease(LeaseError::Held { .. }) => Some(Exit::Busy),
         MergeError::Lease(LeaseError::Store(_)) => Some(Exit::Store),
+        MergeError::Midway { error, .. } => of_merge(error),
         _ => Some(Exit::Failed),
     }
 }

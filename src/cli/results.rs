@@ -18,6 +18,8 @@ pub(super) struct Results<'a> {
     progress: Line,
     documents: Vec<Value>,
     exit: Exit,
+    /// The store failed: it would fail for every further user too.
+    over: bool,
 }
 
 impl<'a> Results<'a> {
@@ -30,12 +32,13 @@ impl<'a> Results<'a> {
             progress,
             documents: Vec::new(),
             exit: Exit::Done,
+            over: false,
         }
     }
 
     /// Plans for a user and shows the plan.
     pub(super) async fn plan(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(None);
         }
         let plan = match self.pipeline.plan(user, &self.progress).await {
@@ -54,7 +57,7 @@ impl<'a> Results<'a> {
 
     /// Merges for a user and shows what was done.
     pub(super) async fn merge(&mut self, user: &str) -> anyhow::Result<()> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(());
         }
         let report = self.pipeline.merge(user, &self.progress).await;
@@ -63,7 +66,7 @@ impl<'a> Results<'a> {
 
     /// Carries out a plan and shows what was done.
     pub(super) async fn apply(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(());
         }
         let report = self.pipeline.apply(plan, &self.progress).await;
@@ -123,13 +126,10 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// Notes a user's failure. That of the store ends the run: it would hit every user.
+    /// Notes a user's failure.
     fn failed(&mut self, user: &str, error: anyhow::Error) -> anyhow::Result<()> {
         let exit = exit::of(&error);
-        if exit == Exit::Store {
-            self.progress.clear();
-            return Err(error);
-        }
+        self.over |= exit == Exit::Store;
         self.end_with(exit);
         if self.json {
             self.documents

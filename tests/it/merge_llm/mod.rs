@@ -128,6 +128,13 @@ impl Case {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// Runs a command of words.
+    async fn redis<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
+        let mut cmd = redis::cmd(words[0]);
+        let reply = cmd.arg(&words[1..]).query_async(&mut self.con).await;
+        reply.unwrap()
+    }
+
     /// The metadata of a memory, which is JSON in a string.
     async fn metadata(&mut self, key: &str) -> Value {
         let memory = self.memory(key).await;
