@@ -15,7 +15,7 @@ use crate::embed::{Embedder, Manifest, Onnx};
 use crate::layout::Layout;
 use crate::layout::redisvl::{Redisvl, RedisvlFields};
 use crate::memory::Threshold;
-use crate::merge::{MergeOptions, Pipeline};
+use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, connect};
 use crate::store::index::{IndexFacts, index_facts};
 use crate::store::listing::users;
@@ -117,7 +117,13 @@ pub(super) async fn pipeline(context: &Context, index: &str) -> anyhow::Result<P
     let index = index_facts(&mut conn, index).await?;
     let layout = layout(settings, &index)?;
     let functions = Functions::load(&mut conn).await?;
-    let embedder = embedder(settings)?;
+    // Loading the model takes longer than planning 10,000 memories.
+    let needs_model = settings.distance != Distance::Stored || llm.is_some();
+    let embedder = if needs_model {
+        embedder(settings)?
+    } else {
+        None
+    };
     let clock = SystemClock;
     let check_after = indexes_in_background(&mut conn).await;
     let options = MergeOptions {
