@@ -61,10 +61,14 @@ impl<'a> Results<'a> {
             return Ok(());
         }
         let report = self.pipeline.merge(user, &self.progress).await;
+        if let Ok(report) = &report {
+            self.end_with(groups_exit(&report.plan.groups_left));
+        }
         self.report(user, report).await
     }
 
-    /// Carries out a plan and shows what was done.
+    /// Carries out a plan and shows what was done. The groups that the plan leaves decide nothing:
+    /// the command that made it told them.
     pub(super) async fn apply(&mut self, plan: &Plan) -> anyhow::Result<()> {
         if self.over || self.stopping() {
             return Ok(());
@@ -108,7 +112,6 @@ impl<'a> Results<'a> {
             let error = self.no_such_user(user).await;
             return self.failed(user, error);
         }
-        self.end_with(groups_exit(&report.plan.groups_left));
         self.end_with(groups_exit(&report.not_committed));
         let document = json::report(&report)?;
         self.show(document, render::report(&report, self.context.out.style))
