@@ -202,7 +202,7 @@ fn near_names(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let fold = |name: &str| name.trim().to_lowercase();
     let mut near: Vec<(usize, String)> = known
         .map(|other| (crate::config::edits(&fold(name), &fold(&other)), other))
-        .filter(|(edits, other)| *edits <= 2 && *edits < other.chars().count())
+        .filter(|(edits, other)| *edits <= 2 && (*edits == 0 || 2 * edits < other.chars().count()))
         .collect();
     near.sort();
     near.into_iter().take(3).map(|(_, name)| name).collect()
@@ -220,6 +220,10 @@ mod tests {
             [" alice ", "Alice", "alicia"]
         );
         assert_eq!(near_names("用户", known.clone().into_iter()), ["用户一"]);
+        assert_eq!(
+            near_names("zoe", known.clone().into_iter()),
+            Vec::<String>::new()
+        );
         assert_eq!(near_names("carol", known.into_iter()), Vec::<String>::new());
     }
 }

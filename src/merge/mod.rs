@@ -15,6 +15,7 @@ mod draft;
 mod originals;
 mod space;
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -307,8 +308,13 @@ impl Pipeline {
             ));
         }
         for merge in &plan.merges {
-            if merge.partition.user != plan.user || merge.sources.len() < 2 {
+            let keys: BTreeSet<&str> = merge.sources.iter().map(|s| s.key.as_str()).collect();
+            let whole = keys.len() == merge.sources.len() && keys.len() > 1;
+            if merge.partition.user != plan.user || !whole {
                 return wrong(format!("merge {} is damaged", merge.merge_id));
+            }
+            if let Some(key) = keys.into_iter().find(|key| !self.index.covers(key)) {
+                return wrong(format!("{key} is no key of index `{}`", plan.index));
             }
         }
         Ok(())
