@@ -14,7 +14,7 @@ use super::{Context, json, open, output};
 use crate::config::Settings;
 use crate::layout::Layout;
 use crate::store::StoreError;
-use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts};
+use crate::store::index::{FieldKind, IndexFacts, index_facts};
 
 /// Check everything that memfold needs, and say what to do where something is missing
 ///
@@ -185,10 +185,7 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
         let advice = "`memfold inspect` shows the index's fields and the flags to use";
         return Check::fail("index", error.to_string(), advice);
     }
-    let storage = match facts.storage {
-        Storage::Json => "JSON",
-        Storage::Hash => "HASH",
-    };
+    let storage = facts.storage.name();
     let vector = match facts
         .field(&settings.fields_vector)
         .map(|field| &field.kind)
