@@ -156,6 +156,11 @@ fn date(date: Option<Timestamp>) -> String {
     })
 }
 
+/// A date and time in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
 /// Who wrote a text, and where its vector comes from.
 pub(crate) fn show_author(
     author: &Author,
@@ -228,7 +233,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::NeedsLlm => "no text says it all; set --llm-url to have one written",
-        Reason::LlmFailed => "see the log for the LLM's error, then run again",
+        Reason::LlmFailed => "mend what the LLM's error says, then run again",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",
         Reason::GroupTooLarge => "raise --max-group-chars if the LLM can read that much",
         Reason::DifferentExpiry => "--ttl min or max lets the result expire with the first or last",

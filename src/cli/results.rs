@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::exit::{self, Exit, Stop};
+use super::exit::{self, Exit};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
@@ -168,11 +168,7 @@ impl<'a> Results<'a> {
             "no memories of this user in {}; {hint}",
             self.context.settings.index
         );
-        Stop {
-            exit: Exit::NoSuchUser,
-            message,
-        }
-        .into()
+        exit::stop(Exit::NoSuchUser, message)
     }
 }
 

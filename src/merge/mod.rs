@@ -76,7 +76,7 @@ pub enum TtlRule {
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
     /// Cosine distance within which memories are looked at together.
-    pub threshold: Option<Threshold>,
+    pub threshold: Threshold,
     /// Which vectors the grouping compares.
     pub distance: Distance,
     /// Where new vectors come from.
