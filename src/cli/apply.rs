@@ -29,7 +29,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         context.out.note("the plan is empty; nothing to do");
         return Ok(Exit::Done);
     };
-    let pipeline = open::pipeline(context, &index).await?;
+    let pipeline = open::pipeline(context, &index, true).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     for plan in &file.users {
         results.apply(plan).await?;

@@ -155,8 +155,9 @@ fn of_merge(error: &MergeError) -> Option<Exit> {
         MergeError::Store(_) => Some(Exit::Store),
         MergeError::NoEmbedder | MergeError::WrongPlan(_) => Some(Exit::Usage),
         MergeError::Embed(error) => of_embed(error),
-        MergeError::Lease(LeaseError::Held { .. }) => Some(Exit::Busy),
         MergeError::Lease(LeaseError::Store(_)) => Some(Exit::Store),
+        MergeError::Midway { error, .. } => of_merge(error),
+        MergeError::Lease(_) => Some(Exit::Busy),
         _ => Some(Exit::Failed),
     }
 }

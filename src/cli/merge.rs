@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
-    let pipeline = open::pipeline(context, &context.settings.index).await?;
+    let pipeline = open::pipeline(context, &context.settings.index, !args.dry_run).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();
     for user in users(args, &pipeline).await? {
@@ -56,13 +56,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             results.merge(&user).await?;
         }
     }
+    let some_merge = plans.iter().any(|plan| !plan.merges.is_empty());
     if let Some(path) = &args.plan_out {
         PlanFile::new(plans).write(path)?;
         results.note(&format!(
             "plan saved; carry it out with: memfold apply {}",
             path.display()
         ));
-    } else if args.dry_run {
+    } else if some_merge {
         results.note("nothing was written; run without --dry-run to merge");
     }
     results.finish()

@@ -108,14 +108,23 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
     })
 }
 
-/// The pipeline over `index`, with the embedder and the LLM that the settings name.
-pub(super) async fn pipeline(context: &Context, index: &str) -> anyhow::Result<Pipeline> {
+/// The pipeline over `index`, with the embedder and the LLM that the settings name. Unless it
+/// `writes`, nothing is loaded into the server, which may be a replica then.
+pub(super) async fn pipeline(
+    context: &Context,
+    index: &str,
+    writes: bool,
+) -> anyhow::Result<Pipeline> {
     let settings = &context.settings;
     let llm = llm(settings)?;
     let mut conn = store(settings).await?;
     let index = index_facts(&mut conn, index).await?;
     let layout = layout(settings, &index)?;
-    let functions = Functions::load(&mut conn).await?;
+    let functions = if writes {
+        Functions::load(&mut conn).await?
+    } else {
+        Functions::on_demand()
+    };
     // Loading the model takes longer than planning 10,000 memories.
     let needs_model = settings.distance != Distance::Stored || llm.is_some();
     let embedder = if needs_model {

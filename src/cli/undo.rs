@@ -9,7 +9,7 @@ use crate::store::{Functions, UndoError, UndoOptions, Undone, merges_of_run, und
 const HELP: &str = "\
 A merge is undone as a whole or not at all: all its originals come back byte for byte, with their
 vectors, metadata and expiry, or the reason why not is told and nothing is changed. With --run the
-merges of the run are undone one by one, newest first.
+merges of the run are undone one by one, newest first; one that is refused stays, the others go on.
 
 An undone group is not merged again until one of its memories changes.
 
@@ -55,19 +55,34 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         ledger: open::ledger_retention(&context.settings),
     };
     let mut undone = Vec::new();
-    let mut error = None;
+    let mut refused = Vec::new();
     for merge in merges {
         match undo(&mut conn, &functions, &merge, &options).await {
             Ok(more) => undone.extend(more),
             // A cascade of the run's own merges came by already.
             Err(UndoError::Already(_)) if args.run.is_some() => {}
-            Err(refused) => {
-                error = Some(unfold(refused, &mut undone));
-                break;
+            Err(error) => {
+                refused.push(unfold(error, &mut undone));
+                if let Some(UndoError::Store(_) | UndoError::Broken(_)) = refused.last() {
+                    break;
+                }
             }
         }
     }
-    finish(args, context, &undone, error.map(anyhow::Error::from))
+    finish(args, context, &undone, gather(refused))
+}
+
+/// One error for all refusals; that of the store, which comes last, decides the exit code.
+fn gather(mut refused: Vec<UndoError>) -> Option<anyhow::Error> {
+    let last = anyhow::Error::from(refused.pop()?);
+    if refused.is_empty() {
+        return Some(last);
+    }
+    let exit = exit::of(&last);
+    let mut messages: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    messages.push(output::message(&last));
+    let message = messages.join("; ");
+    Some(Stop { exit, message }.into())
 }
 
 /// Why a cascade stopped, with what it had undone before added to `undone`.

@@ -113,7 +113,7 @@ impl Pipeline {
         let Some(llm) = self.llm.as_ref() else {
             return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
         };
-        let sources = source_texts(draft, candidate);
+        let sources = self.source_texts(draft, candidate).await?;
         let memory_type = &candidate.partition.memory_type;
         let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
         let mut tokens = 0;
@@ -169,6 +169,28 @@ impl Pipeline {
         kept(reason, fault.unwrap_or_default(), 2)
     }
 
+    /// The texts that the LLM sees, oldest first, under ids made for this call.
+    async fn source_texts(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+    ) -> Result<Vec<SourceText>, MergeError> {
+        let mut said = Vec::new();
+        for part in &candidate.parts {
+            said.extend(self.said(&draft.snapshot.memories[part.keep]).await?);
+        }
+        said.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
+        said.dedup_by(|a, b| a == b);
+        let numbered = said.into_iter().zip(1..);
+        Ok(numbered
+            .map(|(said, number)| SourceText {
+                id: format!("m{number}"),
+                text: said.text,
+                said_at: said.at,
+            })
+            .collect())
+    }
+
     /// Whether the text may stand for the sources, and the vector to write with it.
     async fn verified(
         &self,
@@ -198,7 +220,10 @@ impl Pipeline {
                 )));
             }
         }
-        if sources.iter().any(|s| s.text == text) {
+        if keeps
+            .iter()
+            .any(|&row| draft.snapshot.memories[row].text == text)
+        {
             return Ok(Ok((VectorOrigin::Source, Vec::new())));
         }
         match (self.options.write_vector, embedded) {
@@ -216,21 +241,6 @@ fn failure(error: &LlmError) -> Reason {
         LlmError::InputTooLarge { .. } => Reason::GroupTooLarge,
         _ => Reason::LlmFailed,
     }
-}
-
-/// The texts that the LLM sees, oldest first, under ids made for this call.
-fn source_texts(draft: &Draft, candidate: &Candidate) -> Vec<SourceText> {
-    let mut rows: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-    let memories = &draft.snapshot.memories;
-    rows.sort_by_key(|&row| (memories[row].said_at, row));
-    rows.iter()
-        .enumerate()
-        .map(|(i, &row)| SourceText {
-            id: format!("m{}", i + 1),
-            text: memories[row].text.clone(),
-            said_at: memories[row].said_at,
-        })
-        .collect()
 }
 
 async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, MergeError> {

@@ -12,8 +12,10 @@
 mod ask;
 mod commit;
 mod draft;
+mod originals;
 mod space;
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -188,6 +190,14 @@ pub enum MergeError {
     /// A plan that does not fit this store.
     #[error("this plan cannot be applied: {0}")]
     WrongPlan(String),
+    /// The run ended after some merges.
+    #[error("{error}; {merges} merges were made before and stand, see `memfold history`")]
+    Midway {
+        /// Merges that stand.
+        merges: usize,
+        /// What ended the run.
+        error: Box<MergeError>,
+    },
     /// A bug.
     #[error("internal error: {0}")]
     Internal(String),
@@ -259,15 +269,12 @@ impl Pipeline {
             let lossless = std::mem::take(&mut draft.plan.merges);
             let mut run = self.run(lease, &draft.plan).await?;
             progress.phase("merging", lossless.len() + candidates.len());
-            run.commit_all(lossless, progress).await?;
-            {
-                let mut asked = pin!(self.answers(&draft, &candidates));
-                while let Some(outcome) = asked.next().await {
-                    run.take(outcome?).await?;
-                    progress.step();
-                }
+            let mut end = run.commit_all(lossless, progress).await;
+            if end.is_ok() {
+                let answers = self.answers(&draft, &candidates);
+                end = run.take_all(answers, progress).await;
             }
-            Ok(run.report(draft.plan))
+            run.end(end, draft.plan)
         })
         .await
     }
@@ -281,8 +288,8 @@ impl Pipeline {
         self.under_lease(&plan.user, async |lease| {
             let mut run = self.run(lease, plan).await?;
             progress.phase("merging", plan.merges.len());
-            run.commit_all(plan.merges.clone(), progress).await?;
-            Ok(run.report(plan.clone()))
+            let end = run.commit_all(plan.merges.clone(), progress).await;
+            run.end(end, plan.clone())
         })
         .await
     }
@@ -302,8 +309,13 @@ impl Pipeline {
             ));
         }
         for merge in &plan.merges {
-            if merge.partition.user != plan.user || merge.sources.len() < 2 {
+            let keys: BTreeSet<&str> = merge.sources.iter().map(|s| s.key.as_str()).collect();
+            let whole = keys.len() == merge.sources.len() && keys.len() > 1;
+            if merge.partition.user != plan.user || !whole {
                 return wrong(format!("merge {} is damaged", merge.merge_id));
+            }
+            if let Some(key) = keys.into_iter().find(|key| !self.index.covers(key)) {
+                return wrong(format!("{key} is no key of index `{}`", plan.index));
             }
         }
         Ok(())
@@ -447,6 +459,20 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Commits what the LLM decides, as it comes.
+    async fn take_all(
+        &mut self,
+        answers: impl Stream<Item = Result<Asked, MergeError>>,
+        progress: &dyn Progress,
+    ) -> Result<(), MergeError> {
+        let mut answers = pin!(answers);
+        while let Some(asked) = answers.next().await {
+            self.take(asked?).await?;
+            progress.step();
+        }
+        Ok(())
+    }
+
     async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
         self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
         self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
@@ -495,6 +521,18 @@ impl Run<'_> {
         }
         self.merges.push(merge);
         Ok(())
+    }
+
+    /// The report, or the error that ended the run and what stands in spite of it.
+    fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Report, MergeError> {
+        match (end, self.merged.len()) {
+            (Ok(()), _) => Ok(self.report(plan)),
+            (Err(error), 0) => Err(error),
+            (Err(error), merges) => Err(MergeError::Midway {
+                merges,
+                error: Box::new(error),
+            }),
+        }
     }
 
     fn report(self, mut plan: Plan) -> Report {

@@ -60,13 +60,18 @@ pub(super) async fn choose(
     writes_texts: bool,
     snapshot: &Snapshot,
 ) -> Result<Space, MergeError> {
+    let readable = vec![true; snapshot.memories.len()];
+    let as_stored = Space {
+        readable,
+        ..Space::default()
+    };
+    // One memory has nothing to be compared with.
+    if snapshot.memories.len() < 2 {
+        return Ok(as_stored);
+    }
     let Some(embedder) = embedder else {
-        let readable = vec![true; snapshot.memories.len()];
         return match options.distance {
-            Distance::Stored => Ok(Space {
-                readable,
-                ..Space::default()
-            }),
+            Distance::Stored => Ok(as_stored),
             Distance::Auto | Distance::Onnx => Err(MergeError::NoEmbedder),
         };
     };

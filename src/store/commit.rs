@@ -194,7 +194,7 @@ pub async fn commit(
     Ok(committed)
 }
 
-/// Which of these groups (by [`digest::group_digest`]) are vetoed, in their order.
+/// Which of these groups (by [`group_digest`](super::group_digest)) are vetoed, in their order.
 ///
 /// # Errors
 /// [`StoreError`] if the vetoes cannot be read.

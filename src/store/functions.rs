@@ -123,6 +123,14 @@ impl Functions {
         }
     }
 
+    /// The library as it may be on the server, loaded by the first call that does not find it: for
+    /// runs that are not to write.
+    pub fn on_demand() -> Self {
+        Self {
+            wrapper: Wrapper::Library,
+        }
+    }
+
     /// How they are called here.
     pub fn wrapper(&self) -> &Wrapper {
         &self.wrapper

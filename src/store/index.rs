@@ -4,9 +4,9 @@ use redis::Value;
 use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 
-use crate::store::StoreError;
 use crate::store::reply;
 use crate::store::vector::Dtype;
+use crate::store::{NAMESPACE, StoreError};
 
 /// The kind of keys that an index covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -162,6 +162,14 @@ impl IndexFacts {
             dtype,
             dims: facts.dims,
         })
+    }
+
+    /// Whether keys of this name are in the index, if they hold what it is over. What memfold keeps
+    /// for itself never counts.
+    pub fn covers(&self, key: &str) -> bool {
+        let any = self.prefixes.is_empty();
+        !key.starts_with(NAMESPACE)
+            && (any || self.prefixes.iter().any(|prefix| key.starts_with(prefix)))
     }
 
     /// Whether both describe the same index definition, whatever its state.

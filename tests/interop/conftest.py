@@ -126,7 +126,7 @@ def agent(new_agent) -> Agent:
 
 
 class MemfoldFailed(AssertionError):
-    """memfold ended with another code than 0."""
+    """memfold ended with another exit code than expected."""
 
     def __init__(self, run: subprocess.CompletedProcess):
         command = " ".join(map(str, run.args[1:]))
@@ -142,12 +142,12 @@ class Memfold:
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, *args: str, timeout: float = 120) -> str:
-        """Runs a command to its end and returns what it printed."""
+    def __call__(self, *args: str, codes: tuple[int, ...] = (0,), timeout: float = 120) -> str:
+        """Runs a command to its end and returns what it printed; `codes` are the exit codes that are no failure."""
         assert BINARY.exists(), f"{BINARY} is missing: run cargo build, or scripts/test"
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), **self.settings}
         run = subprocess.run([BINARY, *args], env=env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
-        if run.returncode:
+        if run.returncode not in codes:
             raise MemfoldFailed(run)
         return run.stdout
 

@@ -17,8 +17,8 @@ from store import Document, documents, indexed, retired
 
 GROUPS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/groups.jsonl").read_text().splitlines()]
 
-# A paraphrase, an added detail, a number with its unit, and an injected command.
-QUICK = ("g01", "g02", "g23", "g07")
+# A paraphrase, an added detail, an injected command, and one for which no model is needed.
+QUICK = ("g01", "g02", "g07", "g18")
 
 
 def folded(text: str) -> str:
@@ -80,9 +80,14 @@ def run(redis, agent, memfold, llm_url, groups: list[dict], capsys):
     load(agent, groups)
     before = documents(redis)
     assert lost_facts(groups, before) == []
-    memfold.settings |= {"MEMFOLD_LLM_URL": llm_url, "MEMFOLD_LLM_MODEL": "SmolLM2-135M-Instruct"}
+    memfold.settings |= {
+        "MEMFOLD_LLM_URL": llm_url,
+        "MEMFOLD_LLM_MODEL": "SmolLM2-135M-Instruct",
+        "MEMFOLD_LLM_TIMEOUT": "10m",  # the model's answers are to be bad, not late
+    }
 
-    reports = memfold.merge(options=("--threshold", "0.6"), timeout=1800)
+    # 4: some groups stay because of unusable answers.
+    reports = memfold.merge(options=("--threshold", "0.6"), codes=(0, 4), timeout=3600)
 
     after = documents(redis)
     assert indexed(redis) == after.keys()

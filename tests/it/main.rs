@@ -4,6 +4,7 @@
     reason = "helpers of tests may panic, as the tests do"
 )]
 
+mod cli;
 mod commit;
 mod connect;
 mod crash;

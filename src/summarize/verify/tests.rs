@@ -246,10 +246,10 @@ fn what_changes_places_is_rejected() {
         ),
         (
             &[
-                "Sister Ines is getting married in Bilbao",
-                "Ines, the user's sister, has her wedding in Bilbao",
+                "Sister Elena is getting married in Bilbao",
+                "Elena, the user's sister, has her wedding in Bilbao",
             ],
-            "Sister Ines is getting married in Bilbao (wedding)",
+            "Sister Elena is getting married in Bilbao (wedding)",
         ),
     ] {
         assert_eq!(faults(texts, text), [] as [String; 0], "{text}");

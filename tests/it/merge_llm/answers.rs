@@ -231,6 +231,27 @@ async fn a_preview_asks_and_writes_nothing_and_is_applied_without_asking() {
 }
 
 #[tokio::test]
+async fn a_plan_that_is_carried_out_whole_is_a_success() {
+    let mut case = Case::with_pairs(2).await;
+    case.responds(|request| {
+        let question = Question::read(request);
+        if question.texts[0].contains("coffee") {
+            return question.content("");
+        }
+        question.same(&question.united())
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("plan.json").display().to_string();
+    let ended = case.merge(&["--dry-run", "--plan-out", &file]).await;
+    ended.assert_exit(4);
+    let applied = case.run(&["apply", &file, "--json"]).await;
+    applied.assert_exit(0);
+    assert_eq!(applied.merged().len(), 1);
+    assert_eq!(case.picture().await.len(), 3);
+}
+
+#[tokio::test]
 async fn what_was_merged_costs_no_further_call_and_what_was_declined_is_asked_again() {
     let mut case = Case::with_pairs(2).await;
     case.responds(|request| {

@@ -36,9 +36,18 @@ async fn a_merge_of_a_merge_names_all_originals_and_is_undone_from_the_end() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["merge"]["parents"], json!([first.merge_id(0)]));
 
-    // The date that the LLM is told is that of the newest original, not that of the record.
+    // The LLM reads the originals with their dates, not the text that it wrote before.
     let question = case.questions().await.pop().unwrap();
-    let dates = ["2026-03-01T00:01:00Z", "2026-03-01T10:00:00Z"];
+    let [honey, ginger] = pair_texts(0);
+    assert_eq!(
+        question.texts,
+        [&honey, &ginger, "Alice likes tea with lemon"]
+    );
+    let dates = [
+        "2026-03-01T00:00:00Z",
+        "2026-03-01T00:01:00Z",
+        "2026-03-01T10:00:00Z",
+    ];
     assert_eq!(question.dates, dates);
 
     let refused = case.run(&["undo", &first.merge_id(0)]).await;
@@ -50,6 +59,29 @@ async fn a_merge_of_a_merge_names_all_originals_and_is_undone_from_the_end() {
     undone.assert_exit(0);
     assert_eq!(case.picture().await, two);
     assert_eq!(one.len() + 1, two.len());
+}
+
+#[tokio::test]
+async fn an_edited_result_and_one_past_its_undo_window_stand_for_themselves() {
+    for gone in [false, true] {
+        let mut case = Case::with_pairs(1).await;
+        case.responds(good).await;
+        case.merge(&[]).await;
+        if gone {
+            let copies: Vec<String> = case.redis(&["KEYS", "memfold:undo:*"]).await;
+            case.redis::<()>(&["DEL", &copies[0]]).await;
+        } else {
+            let edit = ["JSON.SET", "memory:g0-0", "$.thread_id", "\"t1\""];
+            case.redis::<()>(&edit).await;
+        }
+        let third = Mem::new("Alice likes tea with lemon", &near(0, 2));
+        case.put("later", &third).await;
+
+        case.merge(&[]).await.assert_exit(0);
+
+        let question = case.questions().await.pop().unwrap();
+        assert_eq!(question.texts.len(), 2);
+    }
 }
 
 #[tokio::test]

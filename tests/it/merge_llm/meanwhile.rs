@@ -146,6 +146,24 @@ async fn another_merge_of_the_same_user_is_turned_away() {
 }
 
 #[tokio::test]
+async fn a_run_whose_lease_was_taken_commits_nothing() {
+    let mut case = Case::with_pairs(1).await;
+    let before = case.picture().await;
+    let child = thinking(&case, &[]).await;
+    let leases: Vec<String> = redis::cmd("KEYS")
+        .arg("memfold:lease:*")
+        .query_async(&mut case.con)
+        .await
+        .unwrap();
+    assert_eq!(leases.len(), 1);
+    send(&other(&case).await, &["DEL", &leases[0]]).await;
+    let ended = end(child).await;
+    ended.assert_exit(6);
+    assert!(ended.stderr.contains("the lease was lost"), "{ended:?}");
+    assert_eq!(case.picture().await, before);
+}
+
+#[tokio::test]
 async fn the_lease_holds_for_longer_than_its_time() {
     let mut case = Case::with_pairs(1).await;
     case.responds(|request| good(request).set_delay(Duration::from_millis(2500)))

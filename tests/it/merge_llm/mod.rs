@@ -5,6 +5,7 @@ mod faults;
 mod generations;
 mod limits;
 mod meanwhile;
+mod outages;
 mod secrets;
 mod vectors;
 
@@ -126,6 +127,13 @@ impl Case {
             .await
             .unwrap();
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Runs a command of words.
+    async fn redis<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
+        let mut cmd = redis::cmd(words[0]);
+        let reply = cmd.arg(&words[1..]).query_async(&mut self.con).await;
+        reply.unwrap()
     }
 
     /// The metadata of a memory, which is JSON in a string.
@@ -316,6 +324,12 @@ fn completion(message: Value, finish_reason: &str, prompt_tokens: usize) -> Resp
         "choices": [{ "index": 0, "message": message, "finish_reason": finish_reason }],
         "usage": { "prompt_tokens": prompt_tokens, "completion_tokens": 20 },
     }))
+}
+
+/// An error of the server, with its own words.
+fn error(status: u16, message: &str) -> ResponseTemplate {
+    let body = json!({ "error": { "message": message } });
+    ResponseTemplate::new(status).set_body_json(body)
 }
 
 fn pair_texts(group: usize) -> [String; 2] {

@@ -1,6 +1,7 @@
 //! What the integration tests share: a real server, an index, memories, a picture of the store.
 #![allow(dead_code, reason = "each test module uses its own part")]
 
+pub(crate) mod cli;
 pub(crate) mod merging;
 pub(crate) mod picture;
 pub(crate) mod server;
