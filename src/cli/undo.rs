@@ -82,7 +82,7 @@ fn gather(mut refused: Vec<UndoError>) -> Option<anyhow::Error> {
     let mut messages: Vec<String> = refused.iter().map(ToString::to_string).collect();
     messages.push(output::message(&last));
     let message = messages.join("; ");
-    Some(Stop { exit, message }.into())
+    Some(exit::stop(exit, message))
 }
 
 /// Why a cascade stopped, with what it had undone before added to `undone`.
