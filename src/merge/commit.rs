@@ -1,7 +1,7 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
-use super::draft::expiry_buckets;
-use super::{Ground, MergeError, Pipeline, TtlRule};
+use super::expiry::{expiry_buckets, result_expiry};
+use super::{Ground, MergeError, Pipeline};
 use crate::layout::{Merged, Record, ResultVector, Source};
 use crate::memory::{PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
@@ -209,17 +209,5 @@ fn done(merge: &PlannedMerge) -> Done {
         merge_id: merge.merge_id.clone(),
         result_key: merge.result_key.clone(),
         retired: retired.filter(|key| *key != merge.result_key).collect(),
-    }
-}
-
-fn result_expiry(sources: &[Source], rule: TtlRule) -> Option<i64> {
-    let expiries = || sources.iter().map(|s| s.memory.expires_at_ms);
-    match rule {
-        TtlRule::Min => expiries().flatten().min(),
-        // Under keep-apart they differ by next to nothing; nothing may live shorter than promised.
-        TtlRule::KeepApart | TtlRule::Max if expiries().all(|e| e.is_some()) => {
-            expiries().flatten().max()
-        }
-        TtlRule::KeepApart | TtlRule::Max => None,
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ndarray::{Array2, ArrayView2, Axis};
 
+use super::expiry::expiry_buckets;
 use super::space::{self, Space};
-use super::{MergeError, PLAN_VERSION, Pipeline, Progress, TtlRule};
+use super::{MergeError, PLAN_VERSION, Pipeline, Progress};
 use crate::group;
 use crate::judge::{self, Claim, Reading, normalize};
 use crate::memory::{
@@ -446,75 +447,4 @@ fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
         }
     }
     found
-}
-
-/// Rows that may share one life, by the rule.
-pub(super) fn expiry_buckets(
-    rows: &[usize],
-    expiry: impl Fn(usize) -> Option<i64>,
-    rule: TtlRule,
-    now_ms: i64,
-) -> Vec<Vec<usize>> {
-    if rule != TtlRule::KeepApart {
-        return vec![rows.to_vec()];
-    }
-    let mut sorted: Vec<(Option<i64>, usize)> = rows.iter().map(|&r| (expiry(r), r)).collect();
-    sorted.sort_unstable();
-    let mut buckets: Vec<(Option<i64>, Vec<usize>)> = Vec::new();
-    for (at, row) in sorted {
-        match buckets.last_mut() {
-            Some((first, bucket)) if same_expiry(*first, at, now_ms) => bucket.push(row),
-            _ => buckets.push((at, vec![row])),
-        }
-    }
-    buckets
-        .into_iter()
-        .map(|(_, mut bucket)| {
-            bucket.sort_unstable();
-            bucket
-        })
-        .collect()
-}
-
-/// About the same time: within 1 % of what is left to live, and always within one second.
-fn same_expiry(a: Option<i64>, b: Option<i64>, now_ms: i64) -> bool {
-    match (a, b) {
-        (None, None) => true,
-        (Some(a), Some(b)) => (a - b).abs() <= ((a.min(b) - now_ms) / 100).max(1000),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn buckets(expiries: &[Option<i64>], rule: TtlRule) -> Vec<Vec<usize>> {
-        let rows: Vec<usize> = (0..expiries.len()).collect();
-        expiry_buckets(&rows, |row| expiries[row], rule, 0)
-    }
-
-    #[test]
-    fn memories_that_never_expire_stay_apart_from_those_that_do() {
-        let found = buckets(&[None, Some(10_000), None], TtlRule::KeepApart);
-        assert_eq!(found, vec![vec![0, 2], vec![1]]);
-    }
-
-    #[test]
-    fn about_the_same_time_is_one_percent_of_the_rest_or_a_second() {
-        let day = 86_400_000;
-        let found = buckets(
-            &[Some(day), Some(day + 800_000), Some(day + 900_000)],
-            TtlRule::KeepApart,
-        );
-        assert_eq!(found, vec![vec![0, 1], vec![2]]);
-        let found = buckets(&[Some(500), Some(1500), Some(1501)], TtlRule::KeepApart);
-        assert_eq!(found, vec![vec![0, 1], vec![2]]);
-    }
-
-    #[test]
-    fn min_and_max_let_all_meet() {
-        assert_eq!(buckets(&[None, Some(1)], TtlRule::Min).len(), 1);
-        assert_eq!(buckets(&[None, Some(1)], TtlRule::Max).len(), 1);
-    }
 }

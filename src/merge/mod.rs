@@ -12,6 +12,7 @@
 mod ask;
 mod commit;
 mod draft;
+mod expiry;
 mod originals;
 mod space;
 
