@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -338,16 +337,15 @@ def scored(runs: list[Run], store: Store) -> dict:
     """Medians over the runs, and the groups of the last one against the known ones."""
     groups = runs[-1].groups
     right = len(store.groups & set(groups))
-    middle = lambda values: statistics.median(list(values))  # noqa: E731
     return {
-        "wall_s": middle(run.wall for run in runs),
-        "server_cpu_s": middle(run.server_cpu for run in runs),
-        "commands": middle(run.commands for run in runs),
+        "wall_s": statistics.median(run.wall for run in runs),
+        "server_cpu_s": statistics.median(run.server_cpu for run in runs),
+        "commands": statistics.median(run.commands for run in runs),
         "groups_right": right,
         "groups_missed": len(store.groups) - right,
-        "groups_wrong": sum(count if group not in store.groups else count - 1 for group, count in Counter(groups).items()),
+        "groups_wrong": len(groups) - right,
         "peak_memory_bytes": max(run.memory for run in runs),
-        "parts_s": {part: middle(run.parts[part] for run in runs) for part in runs[0].parts},
+        "parts_s": {part: statistics.median(run.parts[part] for run in runs) for part in runs[0].parts},
         "runs": len(runs),
     }
 

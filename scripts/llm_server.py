@@ -19,6 +19,9 @@ def main() -> None:
     params.port = int(port)
     params.n_ctx = 4096  # for all requests at once
     params.n_parallel = 2
+    # Two threads wait for each other by spinning: on two busy cores that took twelve times as long as one thread.
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
     params.use_jinja = True  # the chat template comes from the model
     params.ui = False
     params.offline = True

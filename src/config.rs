@@ -19,9 +19,7 @@ use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
 pub(crate) use file::edits;
 use value::Value;
-pub use value::{
-    Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer, show_duration,
-};
+pub use value::{Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
 pub const DEFAULT_THRESHOLD: f64 = 0.1;
@@ -202,9 +200,9 @@ settings! {
         threshold ("DISTANCE"): Option<CosineDistance> = "";
         /// Distances from the stored vectors, from fresh ONNX embeddings, or from the stored ones where the model is proven to match
         distance ("SOURCE"): Distance = "auto";
-        /// Most memories in one group
+        /// Most different texts in one group; larger groups are split
         max_members ("COUNT"): usize = "100";
-        /// Most characters of text in one group; larger groups are left alone, texts are never cut
+        /// Most characters that one group may send to the LLM; larger groups are left alone, texts are never cut
         max_group_chars ("COUNT"): usize = "24000";
         /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
         ttl ("RULE"): TtlRule = "keep-apart";

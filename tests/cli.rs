@@ -283,6 +283,46 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(errors, "");
 }
 
+#[cfg(unix)]
+#[test]
+fn signals_end_with_130() {
+    // A server that takes the connection and never answers.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", socket.local_addr().unwrap());
+    for (command, signals) in [
+        (&["history"][..], &["-INT"][..]),
+        (&["history"], &["-TERM"]),
+        (&["merge", "--user", "a", "--dry-run"], &["-INT"]),
+        (&["merge", "--user", "a"], &["-INT", "-TERM"]),
+    ] {
+        let cli = Cli::new();
+        let mut child = cli
+            .command()
+            .args([command, &["--redis-url", &url]].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _connection = socket.accept().unwrap();
+        let mut errors = child.stderr.take().unwrap();
+        for (sent, signal) in signals.iter().enumerate() {
+            if sent > 0 {
+                let mut told = [0; 10];
+                errors.read_exact(&mut told).unwrap();
+                assert_eq!(&told, b"\nstopping ");
+            }
+            let pid = child.id().to_string();
+            assert!(
+                Command::new("kill")
+                    .args([signal, pid.as_str()])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{command:?}");
+    }
+}
+
 #[test]
 fn colours_are_off_in_a_pipe_and_can_be_forced() {
     let cli = Cli::new();

@@ -10,10 +10,11 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::render::{Style, escape};
-use super::{Context, json, open};
+use super::{Context, json, open, output};
 use crate::config::Settings;
 use crate::layout::Layout;
-use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts};
+use crate::store::StoreError;
+use crate::store::index::{FieldKind, IndexFacts, index_facts};
 
 /// Check everything that memfold needs, and say what to do where something is missing
 ///
@@ -125,15 +126,17 @@ async fn checks(settings: &Settings) -> Vec<Check> {
     let facts = match index_facts(&mut conn, &settings.index).await {
         Ok(facts) => facts,
         Err(error) => {
-            let advice = "name the index with --index; `memfold inspect` lists them";
-            of_store.push(Check::fail("index", error.to_string(), advice));
+            of_store.push(no_facts(&error));
+            if matches!(error, StoreError::Permission(_)) {
+                of_store.extend(permissions::checks(&mut conn, &settings.index, None).await);
+            }
             of_store.append(&mut checks);
             return of_store;
         }
     };
     of_store.extend(index(settings, &facts));
     of_store.push(server::undo_store(&mut conn, facts.storage).await);
-    of_store.extend(permissions::checks(&mut conn, &facts).await);
+    of_store.extend(permissions::checks(&mut conn, &settings.index, Some(&facts)).await);
     of_store.append(&mut checks);
     let layout = open::layout(settings, &facts);
     if let (Some(embedder), Ok(layout)) = (embedder, layout) {
@@ -141,6 +144,16 @@ async fn checks(settings: &Settings) -> Vec<Check> {
         of_store.push(embedding::proof(&mut conn, &facts, layout, embedder).await);
     }
     of_store
+}
+
+fn no_facts(error: &StoreError) -> Check {
+    match error {
+        StoreError::NoIndex { .. } => {
+            let advice = "name the index with --index; `memfold inspect` lists them";
+            Check::fail("index", error.to_string(), advice)
+        }
+        error => Check::failed("index", error),
+    }
 }
 
 /// The index: its vectors, its fields, and whether it is complete.
@@ -172,10 +185,7 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
         let advice = "`memfold inspect` shows the index's fields and the flags to use";
         return Check::fail("index", error.to_string(), advice);
     }
-    let storage = match facts.storage {
-        Storage::Json => "JSON",
-        Storage::Hash => "HASH",
-    };
+    let storage = facts.storage.name();
     let vector = match facts
         .field(&settings.fields_vector)
         .map(|field| &field.kind)

@@ -92,18 +92,20 @@ pub(crate) fn help() -> String {
 /// An error of the command line itself: a message and the code that goes with it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Stop {
-    pub(crate) exit: Exit,
-    pub(crate) message: String,
+struct Stop {
+    exit: Exit,
+    message: String,
+}
+
+/// An error that ends with `exit`.
+pub(crate) fn stop(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    let message = message.into();
+    Stop { exit, message }.into()
 }
 
 /// A usage error.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    Stop {
-        exit: Exit::Usage,
-        message: message.into(),
-    }
-    .into()
+    stop(Exit::Usage, message)
 }
 
 /// The code that an error ends with: that of the first cause that has one.
@@ -160,8 +162,9 @@ fn of_merge(error: &MergeError) -> Option<Exit> {
         MergeError::Store(_) => Some(Exit::Store),
         MergeError::NoEmbedder | MergeError::WrongPlan(_) => Some(Exit::Usage),
         MergeError::Embed(error) => of_embed(error),
-        MergeError::Lease(LeaseError::Held { .. }) => Some(Exit::Busy),
         MergeError::Lease(LeaseError::Store(_)) => Some(Exit::Store),
+        MergeError::Midway { error, .. } => of_merge(error),
+        MergeError::Lease(_) => Some(Exit::Busy),
         _ => Some(Exit::Failed),
     }
 }

@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::looks::{Look, look};
 use super::render::{columns, count, escape, user};
 use super::{Context, json, open};
-use crate::store::index::{FieldKind, IndexFacts, Storage, VectorFacts, indexes};
+use crate::store::index::{IndexFacts, VectorFacts, indexes};
 use crate::store::listing::users;
 
 /// User ids shown without --verbose.
@@ -64,13 +64,6 @@ async fn users_of(
     users(conn, facts, look.user_field.as_deref()?).await.ok()
 }
 
-fn vectors(facts: &IndexFacts) -> impl Iterator<Item = (&str, &VectorFacts)> {
-    facts.fields.iter().filter_map(|field| match &field.kind {
-        FieldKind::Vector(vector) => Some((field.attribute.as_str(), vector)),
-        _ => None,
-    })
-}
-
 fn document(seen: &Seen) -> Value {
     let facts = &seen.facts;
     let vector = |(name, vector): (&str, &VectorFacts)| {
@@ -89,7 +82,7 @@ fn document(seen: &Seen) -> Value {
         "docs": facts.docs,
         "indexing": facts.indexing,
         "failures": facts.failures,
-        "vectors": vectors(facts).map(vector).collect::<Vec<_>>(),
+        "vectors": facts.vectors().map(vector).collect::<Vec<_>>(),
         "look": seen.look.name,
         "served": seen.look.user_field.is_some(),
         "flags": seen.look.flags,
@@ -100,17 +93,14 @@ fn document(seen: &Seen) -> Value {
 fn text(seen: &Seen, context: &Context) -> String {
     let style = context.out.style;
     let Seen { facts, look, .. } = seen;
-    let storage = match facts.storage {
-        Storage::Json => "JSON",
-        Storage::Hash => "HASH",
-    };
     let prefixes: Vec<String> = facts
         .prefixes
         .iter()
         .map(|prefix| format!("\"{}\"", escape(prefix)))
         .collect();
     let title = format!(
-        "{storage} under {}, {}",
+        "{} under {}, {}",
+        facts.storage.name(),
         prefixes.join(", "),
         count(facts.docs as usize, "document", "documents")
     );
@@ -123,7 +113,7 @@ fn text(seen: &Seen, context: &Context) -> String {
         let pad = " ".repeat(8usize.saturating_sub(columns(name)));
         lines.push(format!("  {}{pad}  {value}", style.dim(name)));
     };
-    for (name, vector) in vectors(facts) {
+    for (name, vector) in facts.vectors() {
         let VectorFacts {
             algorithm,
             data_type,

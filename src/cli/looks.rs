@@ -1,7 +1,7 @@
 //! What an index looks like, by the names of its fields. A guess for people, never used to decide
 //! what may be merged.
 
-use crate::store::index::{FieldKind, IndexFacts};
+use crate::store::index::IndexFacts;
 
 /// What was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,14 +91,10 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
             advice,
         };
     }
-    let vector = facts
-        .fields
-        .iter()
-        .find(|field| matches!(field.kind, FieldKind::Vector(_)));
-    let Some(vector) = vector else {
+    let Some((vector, _)) = facts.vectors().next() else {
         return other("no index of memories: it has no vectors");
     };
-    if facts.vector(&vector.attribute).is_err() {
+    if facts.vector(vector).is_err() {
         return other("an index whose vectors this version does not read");
     }
     let find = |names: &[&'static str]| names.iter().copied().find(|name| has(name));
@@ -108,7 +104,7 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
     let roles = ROLES
         .iter()
         .filter_map(|(role, names)| Some((*role, names[0], find(names)?)));
-    let vector = ("vector", "embedding", vector.attribute.as_str());
+    let vector = ("vector", "embedding", vector);
     let unusual = roles
         .chain([vector])
         .filter(|(_, usual, found)| usual != found);
@@ -146,7 +142,7 @@ fn quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::index::{Field, Storage, VectorFacts};
+    use crate::store::index::{Field, FieldKind, Storage, VectorFacts};
 
     fn index(fields: &[&str], vector: Option<(&str, &str)>) -> IndexFacts {
         let plain = fields

@@ -15,8 +15,8 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 (`memfold undo --run RUN`). Interrupting at any moment leaves whole merges or none.
 
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
-entry is the plan, else {user, run_id, merged, not_merged, llm, plan}; a user that failed has
-{user, error}. The file of --plan-out has the vectors as well.
+entry is the plan, else {user, run_id, merged, not_committed, llm, stopped, plan}; a user that failed
+has {user, error}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run

@@ -178,7 +178,7 @@ fn block_on(
     let stopping = Arc::clone(&context.stopping);
     let notes = context.out.notes;
     let result = runtime.block_on(async {
-        tokio::spawn(watch_signals(in_steps, stopping, notes));
+        tokio::spawn(watch(Signals::listen()?, in_steps, stopping, notes));
         work.await
     });
     // A model or name lookup that still runs must not hold up the exit.
@@ -190,30 +190,60 @@ fn block_on(
     }
 }
 
-async fn watch_signals(in_steps: bool, stopping: Arc<AtomicBool>, style: render::Style) {
-    let mut first = in_steps;
-    while signal().await.is_ok() {
-        if !first {
-            std::process::exit(130);
-        }
-        first = false;
+async fn watch(
+    mut signals: Signals,
+    in_steps: bool,
+    stopping: Arc<AtomicBool>,
+    style: render::Style,
+) {
+    if in_steps {
+        signals.next().await;
         stopping.store(true, Ordering::Relaxed);
         let hint = style.yellow("stopping after the group in hand; again to stop at once");
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\n{hint}\n").as_bytes());
     }
+    signals.next().await;
+    std::process::exit(Exit::Interrupted.code().into());
+}
+
+/// SIGINT and SIGTERM, caught from the moment of [`Signals::listen`] on.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-async fn signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
+/// Ctrl-C.
 #[cfg(not(unix))]
-async fn signal() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
 }

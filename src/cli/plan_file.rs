@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::exit::usage;
 use crate::memory::Plan;
+use crate::merge::PLAN_VERSION;
 
+/// Version of the file; its plans have one of their own.
 const VERSION: u32 = 1;
 
 /// Plans of one or more users over one index.
@@ -59,10 +61,10 @@ impl PlanFile {
         }
         let file: Self = serde_json::from_value(value)
             .map_err(|e| usage(format!("{shown} is damaged: {e}; plan again")))?;
-        let foreign = file.users.iter().find(|plan| plan.version != VERSION);
+        let foreign = file.users.iter().find(|plan| plan.version != PLAN_VERSION);
         match foreign {
             Some(plan) => Err(usage(format!(
-                "{shown} has a plan of format {}, this memfold reads {VERSION}; plan again",
+                "{shown} has a plan of format {}, this memfold reads {PLAN_VERSION}; plan again",
                 plan.version
             ))),
             None => Ok(file),

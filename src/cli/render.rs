@@ -156,6 +156,11 @@ fn date(date: Option<Timestamp>) -> String {
     })
 }
 
+/// A date and time in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
 /// Who wrote a text, and where its vector comes from.
 pub(crate) fn show_author(
     author: &Author,
@@ -228,7 +233,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::NeedsLlm => "no text says it all; set --llm-url to have one written",
-        Reason::LlmFailed => "see the log for the LLM's error, then run again",
+        Reason::LlmFailed => "mend what the LLM's error says, then run again",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",
         Reason::GroupTooLarge => "raise --max-group-chars if the LLM can read that much",
         Reason::DifferentExpiry => "--ttl min or max lets the result expire with the first or last",
@@ -279,6 +284,9 @@ fn plan_summary(plan: &Plan, style: Style) -> String {
         return "nothing to merge".to_owned();
     }
     let sources: usize = plan.merges.iter().map(|merge| merge.sources.len()).sum();
+    if plan.merges.is_empty() {
+        return format!("nothing to merge; {}", left_summary(plan.groups_left.len()));
+    }
     let merges = format!(
         "{} would turn {} into {}",
         count(plan.merges.len(), "merge", "merges"),
@@ -304,6 +312,9 @@ fn report_summary(report: &Report, style: Style) -> String {
     let left = report.not_committed.len() + report.plan.groups_left.len();
     if report.merged.is_empty() && left == 0 {
         return "nothing to merge".to_owned();
+    }
+    if report.merged.is_empty() && !report.stopped && report.llm.calls == 0 {
+        return format!("nothing merged; {}", left_summary(left));
     }
     let retired: usize = report.merged.iter().map(|done| done.retired.len()).sum();
     let merges = format!(

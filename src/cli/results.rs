@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::exit::{self, Exit, Stop};
+use super::exit::{self, Exit};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
@@ -18,6 +18,8 @@ pub(super) struct Results<'a> {
     progress: Line,
     documents: Vec<Value>,
     exit: Exit,
+    /// The store failed: it would fail for every further user too.
+    over: bool,
 }
 
 impl<'a> Results<'a> {
@@ -30,12 +32,13 @@ impl<'a> Results<'a> {
             progress,
             documents: Vec::new(),
             exit: Exit::Done,
+            over: false,
         }
     }
 
     /// Plans for a user and shows the plan.
     pub(super) async fn plan(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(None);
         }
         let plan = match self.pipeline.plan(user, &self.progress).await {
@@ -54,16 +57,20 @@ impl<'a> Results<'a> {
 
     /// Merges for a user and shows what was done.
     pub(super) async fn merge(&mut self, user: &str) -> anyhow::Result<()> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(());
         }
         let report = self.pipeline.merge(user, &self.progress).await;
+        if let Ok(report) = &report {
+            self.end_with(groups_exit(&report.plan.groups_left));
+        }
         self.report(user, report).await
     }
 
-    /// Carries out a plan and shows what was done.
+    /// Carries out a plan and shows what was done. The groups that the plan leaves decide nothing:
+    /// the command that made it told them.
     pub(super) async fn apply(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        if self.stopping() {
+        if self.over || self.stopping() {
             return Ok(());
         }
         let report = self.pipeline.apply(plan, &self.progress).await;
@@ -105,7 +112,6 @@ impl<'a> Results<'a> {
             let error = self.no_such_user(user).await;
             return self.failed(user, error);
         }
-        self.end_with(groups_exit(&report.plan.groups_left));
         self.end_with(groups_exit(&report.not_committed));
         let document = json::report(&report)?;
         self.show(document, render::report(&report, self.context.out.style))
@@ -123,13 +129,10 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// Notes a user's failure. That of the store ends the run: it would hit every user.
+    /// Notes a user's failure.
     fn failed(&mut self, user: &str, error: anyhow::Error) -> anyhow::Result<()> {
         let exit = exit::of(&error);
-        if exit == Exit::Store {
-            self.progress.clear();
-            return Err(error);
-        }
+        self.over |= exit == Exit::Store;
         self.end_with(exit);
         if self.json {
             self.documents
@@ -165,11 +168,7 @@ impl<'a> Results<'a> {
             "no memories of this user in {}; {hint}",
             self.context.settings.index
         );
-        Stop {
-            exit: Exit::NoSuchUser,
-            message,
-        }
-        .into()
+        exit::stop(Exit::NoSuchUser, message)
     }
 }
 

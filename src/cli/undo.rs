@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use ulid::Ulid;
 
-use super::exit::{self, Exit, Stop};
+use super::exit::{self, Exit};
 use super::render::{count, escape};
 use super::{Context, json, open, output};
 use crate::store::{Functions, UndoError, UndoOptions, Undone, merges_of_run, undo};
@@ -44,11 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     };
     if merges.is_empty() {
         let message = "there is no merge of this run left to undo; see `memfold history`";
-        return Err(Stop {
-            exit: Exit::UndoRefused,
-            message: message.to_owned(),
-        }
-        .into());
+        return Err(exit::stop(Exit::UndoRefused, message));
     }
     let functions = Functions::load(&mut conn).await?;
     let new_id = || Ulid::generate().to_string();

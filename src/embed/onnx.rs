@@ -69,11 +69,6 @@ impl Onnx {
         Ok(model)
     }
 
-    /// The manifest it was loaded with.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
     /// The vectors of `inputs`, in their order, not normalised.
     fn run(&self, inputs: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let lengths: Vec<usize> = inputs.iter().map(Vec::len).collect();
@@ -241,15 +236,17 @@ impl Graph {
 
 /// A session with bounded threads and memory.
 ///
-/// Workers do not spin (on a shared machine that doubles the CPU time). The arena and memory
-/// patterns are off: both keep memory for every shape that ever came by, and shapes vary here.
+/// Workers do not spin (on a shared machine that doubles the CPU time). Memory patterns are off:
+/// they are kept for every shape that ever came by, and shapes vary here. The arena never gives
+/// back what its largest runs took, but small batches keep that below 100 MiB; without it the
+/// system's allocator keeps more (up to 200 MiB in threads other than the first) and is slower.
 fn session(
     environment: &ort::environment::Environment,
     path: &Path,
     threads: usize,
 ) -> Result<Session, String> {
     let granted = thread::available_parallelism().map_or(1, usize::from);
-    let cpu = ep::CPU::default().with_arena_allocator(false);
+    let cpu = ep::CPU::default().with_arena_allocator(true);
     // The builder's error carries the builder itself, which is not `Send`: keep the text only.
     Session::builder(environment)
         .map_err(message)?

@@ -42,9 +42,10 @@ const SQUARED_LENGTHS: Range<f64> = 1e-24..1e24;
 /// f32 rows, in an order of additions that depends on d alone: it is the same for `(a, b)` and
 /// `(b, a)`, on any number of threads, wherever the rows stand.
 ///
-/// Time is n² · d / 2 multiply-adds at the speed of `sgemm`, or a fraction of that where thousands of
-/// rows have a structure; beside the answer it takes a few megabytes and 384 bytes a row. The answer itself is 16 bytes a pair, and n equal rows are n² / 2 pairs:
-/// [`super::group`] joins only one of equal rows.
+/// Time is n² · d / 2 multiply-adds at the speed of `sgemm`, or a fraction of that where thousands
+/// of rows have a structure; beside the answer it takes a few megabytes and 384 bytes a row. The
+/// answer itself is 16 bytes a pair, and n equal rows are n² / 2 pairs: [`super::group`] joins only
+/// one of equal rows.
 pub fn threshold_join(vectors: ArrayView2<'_, f32>, threshold: f64) -> Vec<Pair> {
     Rows::new(vectors).join(threshold)
 }

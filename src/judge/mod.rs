@@ -26,7 +26,7 @@ mod numbers;
 mod numerals;
 pub(crate) mod partition;
 mod relative;
-mod roles;
+pub(crate) mod roles;
 pub(crate) mod sentences;
 mod times;
 mod units;

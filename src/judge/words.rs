@@ -2,6 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::items::is_mark;
 use super::negation;
 use super::sentences::{is_han, is_kana};
 
@@ -67,7 +68,7 @@ pub(crate) fn content(text: &str) -> Vec<Word> {
 /// The content words and the marks of what the guards took, in order, each as often as it stands.
 pub(crate) fn sequence(rest: &str) -> Vec<Word> {
     // A mark is no letter, so it is spelled out as a word of its own.
-    all_with(rest, |piece| ('\u{F0000}'..='\u{FFFFD}').contains(&piece))
+    all_with(rest, is_mark)
         .into_iter()
         .filter(|word| !is_light(word))
         .collect()
@@ -150,13 +151,9 @@ pub(crate) fn names(text: &str) -> Vec<String> {
     for word in all(text) {
         let capital = word.text.chars().next().is_some_and(char::is_uppercase);
         let opener = word.first && OPENERS.contains(&word.lower.as_str());
-        let name = word
-            .text
-            .strip_suffix("'s")
-            .unwrap_or(&word.text)
-            .to_owned();
-        if capital && !opener && name != "I" && !names.contains(&name) {
-            names.push(name);
+        let name = word.name();
+        if capital && !opener && name != "I" && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
         }
     }
     names

@@ -93,20 +93,15 @@ impl Metadata {
     }
 
     fn from_text(text: &str) -> Self {
-        let parsed = serde_json::from_str(text).ok();
+        let parsed: Option<Value> = serde_json::from_str(text).ok();
+        let repeated = parsed
+            .as_ref()
+            .is_some_and(|whole| json::repeats_a_member(text, whole));
         match parsed {
-            Some(Value::Object(members)) => {
-                let whole = Value::Object(members);
-                let repeated = json::repeats_a_member(text, &whole);
-                let Value::Object(members) = whole else {
-                    return Self::from_raw(text);
-                };
-                let raw = repeated.then(|| text.to_owned());
-                Self {
-                    raw,
-                    ..Self::from_members(members)
-                }
-            }
+            Some(Value::Object(members)) => Self {
+                raw: repeated.then(|| text.to_owned()),
+                ..Self::from_members(members)
+            },
             Some(_) => Self::from_raw(text),
             None => match pyrepr::parse(text) {
                 Some(Value::Object(members)) => Self::from_members(members),

@@ -138,7 +138,11 @@ fn iso(text: &str, naive_zone: &TimeZone) -> Option<Stamp> {
             Zone::Offset { offset, colon }
         }
     };
-    let separator = text.chars().nth(10)?;
+    // Forms without dashes have another character there, and are written with dashes and a `T`.
+    let separator = text
+        .chars()
+        .nth(10)
+        .filter(|c| matches!(c, 'T' | 't' | ' '));
     let digits = text.split_once(['.', ',']).map_or(0, |(_, rest)| {
         rest.find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len())
@@ -147,7 +151,7 @@ fn iso(text: &str, naive_zone: &TimeZone) -> Option<Stamp> {
     Some(Stamp {
         at,
         form: Form::Civil {
-            separator,
+            separator: separator.unwrap_or('T'),
             digits,
             zone,
         },
@@ -261,6 +265,9 @@ mod tests {
             ("2026-11-29T19:31:13+01:30", "2025-01-02T04:34:05.678+01:30"),
             ("2026-11-29T13:31:13-0500", "2025-01-01T22:04:05.678-0500"),
             ("2026-11-29", "2025-01-02"),
+            ("20261129T183113Z", "2025-01-02T03:04:05.678Z"),
+            ("20261129 183113", "2025-01-02T03:04:05.678"),
+            ("+002026-11-29T18:31:13", "2025-01-02T03:04:05.678"),
             ("1795977073", "1735787045"),
             ("1795977073.9503", "1735787045.6780"),
             ("1795977073950", "1735787045678"),
@@ -277,7 +284,7 @@ mod tests {
             micros in 200_000_000_000_000i64..4_000_000_000_000_000,
             form in prop::sample::select(vec![
                 "2026-11-29T18:31:13.950300", "2026-11-29T18:31:13", "2026-11-29T18:31:13.9Z",
-                "2026-11-29 18:31:13+05:30", "1795977073.9503", "1795977073950300",
+                "2026-11-29 18:31:13+05:30", "20261129T183113Z", "1795977073.9503", "1795977073950300",
             ]),
         ) {
             let at = Timestamp::from_microsecond(micros).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::{Candidate, Draft, Part};
 use super::{MergeError, Pipeline, WriteVector};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
 use crate::summarize::SourceText;
 use crate::summarize::llm::{Answer, Llm, LlmError, Reply, Request};
@@ -113,24 +113,14 @@ impl Pipeline {
         let Some(llm) = self.llm.as_ref() else {
             return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
         };
-        let sources = source_texts(draft, candidate);
+        let sources = self.source_texts(draft, candidate).await?;
         let memory_type = &candidate.partition.memory_type;
         let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
         let mut tokens = 0;
         for calls in 1..=2 {
-            if self.stopped() {
-                return kept(
-                    Reason::LlmFailed,
-                    "interrupted before it was decided".into(),
-                    calls,
-                );
-            }
-            if let Some(outage) = draft.outage.get() {
-                return kept(
-                    Reason::LlmFailed,
-                    format!("not asked after: {outage}"),
-                    calls - 1,
-                );
+            if let Some(outage) = llm.outage() {
+                let detail = format!("not asked after: {outage}");
+                return kept(Reason::LlmFailed, detail, calls - 1);
             }
             let request = Request {
                 memory_type,
@@ -167,12 +157,6 @@ impl Pipeline {
                         }
                     }
                 }
-                Err(error) if error.is_outage() => {
-                    let text = error.to_string();
-                    tracing::error!(error = %text, "the LLM cannot be used, the rest is not asked");
-                    let _ = draft.outage.set(text.clone());
-                    return kept(Reason::LlmFailed, text, calls);
-                }
                 Err(
                     error @ (LlmError::BadAnswer { .. } | LlmError::Empty { reasoning: false }),
                 ) => {
@@ -183,6 +167,28 @@ impl Pipeline {
             }
         }
         kept(reason, fault.unwrap_or_default(), 2)
+    }
+
+    /// The texts that the LLM sees, oldest first, under ids made for this call.
+    async fn source_texts(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+    ) -> Result<Vec<SourceText>, MergeError> {
+        let mut said = Vec::new();
+        for part in &candidate.parts {
+            said.extend(self.said(&draft.snapshot.memories[part.keep]).await?);
+        }
+        said.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
+        said.dedup_by(|a, b| a == b);
+        let numbered = said.into_iter().zip(1..);
+        Ok(numbered
+            .map(|(said, number)| SourceText {
+                id: format!("m{number}"),
+                text: said.text,
+                said_at: said.at,
+            })
+            .collect())
     }
 
     /// Whether the text may stand for the sources, and the vector to write with it.
@@ -198,7 +204,7 @@ impl Pipeline {
             return Ok(Err(faults.join("; ")));
         }
         let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-        let embedded = match (&self.embedder, draft.space.of_model || draft.space.proven()) {
+        let embedded = match (&self.embedder, draft.space.of_model) {
             (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
             _ => None,
         };
@@ -206,15 +212,18 @@ impl Pipeline {
             let vectors = draft.vectors();
             let far = keeps
                 .iter()
-                .map(|&row| distance(vector, &vectors.row(row).to_vec()));
-            let far = far.fold(0.0, f64::max);
+                .map(|&row| distance(vector, &vectors.row(row).to_vec()))
+                .fold(0.0, f64::max);
             if far > FARTHEST {
                 return Ok(Err(format!(
                     "the text speaks of something else (distance {far:.2})"
                 )));
             }
         }
-        if sources.iter().any(|s| s.text == text) {
+        if keeps
+            .iter()
+            .any(|&row| draft.snapshot.memories[row].text == text)
+        {
             return Ok(Ok((VectorOrigin::Source, Vec::new())));
         }
         match (self.options.write_vector, embedded) {
@@ -234,21 +243,6 @@ fn failure(error: &LlmError) -> Reason {
     }
 }
 
-/// The texts that the LLM sees, oldest first, under ids made for this call.
-fn source_texts(draft: &Draft, candidate: &Candidate) -> Vec<SourceText> {
-    let mut rows: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-    let memories = &draft.snapshot.memories;
-    rows.sort_by_key(|&row| (memories[row].said_at, row));
-    rows.iter()
-        .enumerate()
-        .map(|(i, &row)| SourceText {
-            id: format!("m{}", i + 1),
-            text: memories[row].text.clone(),
-            said_at: memories[row].said_at,
-        })
-        .collect()
-}
-
 async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, MergeError> {
     let mut embedded = tokio::task::spawn_blocking(move || embedder.embed(&[&text]))
         .await
@@ -257,15 +251,6 @@ async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, Me
         .pop()
         .map(|embedding| embedding.vector)
         .ok_or_else(|| MergeError::Internal("the embedder returned no vector".to_owned()))
-}
-
-/// Cosine distance of two unit vectors.
-fn distance(a: &[f32], b: &[f32]) -> f64 {
-    1.0 - a
-        .iter()
-        .zip(b)
-        .map(|(x, y)| f64::from(*x) * f64::from(*y))
-        .sum::<f64>()
 }
 
 /// The normalised mean of the stored vectors, if it is not zero.

@@ -1,21 +1,20 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::space::{self, Space};
 use super::{MergeError, PLAN_VERSION, Pipeline, Progress, TtlRule};
-use crate::judge::{self, Claim};
+use crate::group;
+use crate::judge::{self, Claim, Reading, normalize};
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
-    PlannedMerge, Reason, Threshold, VectorOrigin,
+    PlannedMerge, Reason, VectorOrigin,
 };
+use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot};
-use crate::store::{self};
 use crate::summarize::extractive;
-use crate::{group, judge::normalize};
 
 /// Members that one text stands for: its row and the rows that it says everything of.
 #[derive(Clone, Debug)]
@@ -44,22 +43,9 @@ pub(super) struct Draft {
     pub(super) candidates: Vec<Candidate>,
     pub(super) snapshot: Snapshot,
     pub(super) space: Space,
-    /// Set by the first systematic failure of the LLM; the rest is not asked.
-    pub(super) outage: OnceLock<String>,
 }
 
 impl Draft {
-    /// A draft without open questions.
-    pub(super) fn of(plan: Plan) -> Self {
-        Self {
-            plan,
-            candidates: Vec::new(),
-            snapshot: Snapshot::default(),
-            space: Space::default(),
-            outage: OnceLock::new(),
-        }
-    }
-
     /// Unit vectors of the space in which distances are measured, one row a memory.
     pub(super) fn vectors(&self) -> ArrayView2<'_, f32> {
         self.space
@@ -108,6 +94,7 @@ impl Draft {
             .unwrap_or_default()
     }
 
+    /// A group of one partition's rows that stays as it is.
     pub(super) fn left(
         &self,
         rows: impl IntoIterator<Item = usize>,
@@ -115,17 +102,11 @@ impl Draft {
         detail: impl Into<String>,
         findings: Vec<Finding>,
     ) -> GroupLeft {
-        let members = self.sources(rows);
-        let partition = self
-            .snapshot
-            .memories
-            .iter()
-            .find(|m| members.first().is_some_and(|s| s.key == m.key))
-            .map(|m| m.partition.clone())
-            .unwrap_or_default();
+        let rows: Vec<usize> = rows.into_iter().collect();
+        let first = rows.first().map(|&row| &self.snapshot.memories[row]);
         GroupLeft {
-            partition,
-            members,
+            partition: first.map(|m| m.partition.clone()).unwrap_or_default(),
+            members: self.sources(rows),
             reason,
             detail: detail.into(),
             findings,
@@ -193,11 +174,14 @@ impl Pipeline {
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
-        let space = self.space(&snapshot).await?;
-        let mut draft = Draft::of(self.empty_plan(user, &snapshot, &space));
-        draft.snapshot = snapshot;
-        draft.space = space;
-        draft.plan.left_alone = draft.snapshot.left_alone.clone();
+        let asks = self.llm.is_some();
+        let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
+        let mut draft = Draft {
+            plan: self.empty_plan(user, &snapshot, &space),
+            candidates: Vec::new(),
+            snapshot,
+            space,
+        };
         let groups = self.groups(&mut draft);
         for rows in groups {
             for rows in self.split_by_expiry(&mut draft, rows) {
@@ -210,32 +194,16 @@ impl Pipeline {
     }
 
     fn empty_plan(&self, user: &str, snapshot: &Snapshot, space: &Space) -> Plan {
-        let manifest = || {
-            let value = self.embedder.as_ref().and_then(|e| e.threshold())?;
-            Some(Threshold {
-                value,
-                origin: "model manifest".to_owned(),
-            })
-        };
-        let default = || Threshold {
-            value: 0.1,
-            origin: "default".to_owned(),
-        };
         Plan {
             version: PLAN_VERSION,
             index: self.index.name.clone(),
             user: user.to_owned(),
             memories: snapshot.memories.len(),
-            threshold: self
-                .options
-                .threshold
-                .clone()
-                .or_else(manifest)
-                .unwrap_or_else(default),
+            threshold: self.options.threshold.clone(),
             distance: space.name().to_owned(),
             merges: Vec::new(),
             groups_left: Vec::new(),
-            left_alone: Vec::new(),
+            left_alone: snapshot.left_alone.clone(),
         }
     }
 
@@ -307,16 +275,18 @@ impl Pipeline {
         }
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
         let compatible = judge::compatible_parts(&draft.claims(&kept));
-        let findings = findings(&draft.claims(&kept));
         let mut apart = Vec::new();
         for members in compatible {
             let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
             match self.obstacle(draft, &together) {
-                None => draft.candidates.push(Candidate {
-                    partition: draft.snapshot.memories[together[0].keep].partition.clone(),
-                    parts: together,
-                    findings: Vec::new(),
-                }),
+                None => {
+                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
+                    draft.candidates.push(Candidate {
+                        partition: draft.snapshot.memories[keeps[0]].partition.clone(),
+                        findings: findings(&draft.claims(&keeps)),
+                        parts: together,
+                    });
+                }
                 Some((reason, detail)) => {
                     together
                         .iter()
@@ -333,6 +303,7 @@ impl Pipeline {
         }
         if !apart.is_empty() {
             let detail = "a merge would blur a difference";
+            let findings = findings(&draft.claims(&kept));
             let left = draft.left(kept, Reason::GuardObjects, detail, findings);
             draft.plan.groups_left.push(left);
         }
@@ -361,7 +332,7 @@ impl Pipeline {
             let detail = format!("{chars} characters, the limit is {limit} (--max-group-chars)");
             Some((Reason::GroupTooLarge, detail))
         } else {
-            let detail = self.no_vector(&draft.space)?;
+            let detail = draft.space.cannot_write(self.options.write_vector)?;
             Some((Reason::NoEmbedder, detail))
         }
     }
@@ -424,20 +395,6 @@ impl Pipeline {
         }
         Ok(())
     }
-
-    async fn space(&self, snapshot: &Snapshot) -> Result<Space, MergeError> {
-        space::choose(
-            self.embedder.clone(),
-            &self.options,
-            self.llm.is_some(),
-            snapshot,
-        )
-        .await
-    }
-
-    fn no_vector(&self, space: &Space) -> Option<String> {
-        space.cannot_write(self.options.write_vector)
-    }
 }
 
 /// The rows of one partition; `None` where they are all rows, so that nothing is copied.
@@ -452,21 +409,25 @@ fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
         .map(|&row| {
             let next = classes.len();
             *classes
-                .entry(normalize::normalize(&memories[row].text))
+                .entry(normalize(&memories[row].text))
                 .or_insert(next)
         })
         .collect()
 }
 
-/// What the guards object to between any two claims, each once.
+/// What the guards see between any two claims, each once.
 fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
     const SHOWN: usize = 12;
+    let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
     let mut found: Vec<Finding> = Vec::new();
-    for (i, a) in claims.iter().enumerate() {
-        for b in &claims[i + 1..] {
-            for finding in judge::judge(*a, *b).findings {
-                if found.len() < SHOWN && !found.contains(&finding) {
+    for (i, a) in readings.iter().enumerate() {
+        for b in &readings[i + 1..] {
+            for finding in a.judge(b).findings {
+                if !found.contains(&finding) {
                     found.push(finding);
+                }
+                if found.len() == SHOWN {
+                    return found;
                 }
             }
         }

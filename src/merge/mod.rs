@@ -12,14 +12,16 @@
 mod ask;
 mod commit;
 mod draft;
+mod originals;
 mod space;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use redis::aio::ConnectionManager;
 
 use crate::clock::Clock;
@@ -31,6 +33,7 @@ use crate::store::{self, CommitError, Functions, Lease, LeaseError, Retire, Stor
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
+use draft::{Candidate, Draft};
 
 pub use commit::Done;
 
@@ -73,7 +76,7 @@ pub enum TtlRule {
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
     /// Cosine distance within which memories are looked at together.
-    pub threshold: Option<Threshold>,
+    pub threshold: Threshold,
     /// Which vectors the grouping compares.
     pub distance: Distance,
     /// Where new vectors come from.
@@ -127,7 +130,7 @@ pub struct Report {
     pub merged: Vec<Done>,
     /// Merges that were decided and could not be committed; their originals are untouched.
     pub not_committed: Vec<GroupLeft>,
-    /// LLM calls and tokens of this run so far.
+    /// What the LLM was used for, for this user.
     pub llm: LlmUse,
     /// Whether the run was stopped before its end.
     pub stopped: bool,
@@ -136,9 +139,9 @@ pub struct Report {
 /// What the LLM was used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LlmUse {
-    /// Calls made, retries of the transport not counted.
+    /// Requests sent, those that failed or were repeated included.
     pub calls: u64,
-    /// Tokens as reported.
+    /// Tokens as the server reports them.
     pub tokens: u64,
     /// Groups whose answer was accepted at once.
     pub accepted: u64,
@@ -186,6 +189,14 @@ pub enum MergeError {
     /// A plan that does not fit this store.
     #[error("this plan cannot be applied: {0}")]
     WrongPlan(String),
+    /// The run ended after some merges.
+    #[error("{error}; {merges} merges were made before and stand, see `memfold history`")]
+    Midway {
+        /// Merges that stand.
+        merges: usize,
+        /// What ended the run.
+        error: Box<MergeError>,
+    },
     /// A bug.
     #[error("internal error: {0}")]
     Internal(String),
@@ -229,15 +240,14 @@ impl Pipeline {
         let mut draft = self.draft(user, progress).await?;
         let candidates = std::mem::take(&mut draft.candidates);
         progress.phase("asking the LLM", candidates.len());
-        let mut asked = stream::iter(&candidates)
-            .map(|c| self.ask(&draft, c))
-            .buffered(self.concurrency());
         let mut outcomes = Vec::with_capacity(candidates.len());
-        while let Some(outcome) = asked.next().await {
-            outcomes.push(outcome?);
-            progress.step();
+        {
+            let mut asked = pin!(self.answers(&draft, &candidates));
+            while let Some(outcome) = asked.next().await {
+                outcomes.push(outcome?);
+                progress.step();
+            }
         }
-        drop(asked);
         let mut plan = draft.plan;
         for outcome in outcomes {
             plan.merges.extend(outcome.merges);
@@ -258,18 +268,12 @@ impl Pipeline {
             let lossless = std::mem::take(&mut draft.plan.merges);
             let mut run = self.run(lease, &draft.plan).await?;
             progress.phase("merging", lossless.len() + candidates.len());
-            for merge in lossless {
-                run.commit(merge).await?;
-                progress.step();
+            let mut end = run.commit_all(lossless, progress).await;
+            if end.is_ok() {
+                let answers = self.answers(&draft, &candidates);
+                end = run.take_all(answers, progress).await;
             }
-            let asked = stream::iter(&candidates).map(|c| self.ask(&draft, c));
-            let mut asked = asked.buffered(self.concurrency());
-            while let Some(outcome) = asked.next().await {
-                run.take(outcome?).await?;
-                progress.step();
-            }
-            drop(asked);
-            Ok(run.report(draft.plan))
+            run.end(end, draft.plan)
         })
         .await
     }
@@ -283,11 +287,8 @@ impl Pipeline {
         self.under_lease(&plan.user, async |lease| {
             let mut run = self.run(lease, plan).await?;
             progress.phase("merging", plan.merges.len());
-            for merge in &plan.merges {
-                run.commit(merge.clone()).await?;
-                progress.step();
-            }
-            Ok(run.report(plan.clone()))
+            let end = run.commit_all(plan.merges.clone(), progress).await;
+            run.end(end, plan.clone())
         })
         .await
     }
@@ -367,7 +368,14 @@ impl Pipeline {
             left: Vec::new(),
             not_committed: Vec::new(),
             llm: LlmUse::default(),
+            before: self.llm_spent(),
         })
+    }
+
+    /// Calls and tokens of all users so far.
+    fn llm_spent(&self) -> (u64, u64) {
+        let llm = self.llm.as_ref();
+        llm.map_or((0, 0), |llm| (llm.calls(), llm.tokens()))
     }
 
     /// How sources leave: by renaming, unless an index would catch them in the undo store.
@@ -383,14 +391,33 @@ impl Pipeline {
         })
     }
 
-    fn concurrency(&self) -> usize {
-        self.options.llm_concurrency.max(1)
+    /// What becomes of each candidate, in their order. A stop ends it at once, whatever is being
+    /// asked: an answer may take minutes.
+    fn answers<'a>(
+        &'a self,
+        draft: &'a Draft,
+        candidates: &'a [Candidate],
+    ) -> impl Stream<Item = Result<Asked, MergeError>> + 'a {
+        stream::iter(candidates)
+            .map(|candidate| self.ask(draft, candidate))
+            .buffered(self.options.llm_concurrency.max(1))
+            .take_until(self.stop())
+    }
+
+    /// Returns when the run is to stop.
+    async fn stop(&self) {
+        while !self.stopped() {
+            tokio::time::sleep(STOP_INTERVAL).await;
+        }
     }
 
     fn stopped(&self) -> bool {
         self.options.stop.load(Ordering::Relaxed)
     }
 }
+
+/// How often a run that waits for the LLM looks whether it is to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Version of the plan format.
 pub(crate) const PLAN_VERSION: u32 = 1;
@@ -412,9 +439,25 @@ struct Run<'a> {
     left: Vec<GroupLeft>,
     not_committed: Vec<GroupLeft>,
     llm: LlmUse,
+    /// Calls and tokens that were spent before this run.
+    before: (u64, u64),
 }
 
 impl Run<'_> {
+    /// Commits what the LLM decides, as it comes.
+    async fn take_all(
+        &mut self,
+        answers: impl Stream<Item = Result<Asked, MergeError>>,
+        progress: &dyn Progress,
+    ) -> Result<(), MergeError> {
+        let mut answers = pin!(answers);
+        while let Some(asked) = answers.next().await {
+            self.take(asked?).await?;
+            progress.step();
+        }
+        Ok(())
+    }
+
     async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
         self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
         self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
@@ -426,10 +469,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
-        if self.pipeline.stopped() {
-            return Ok(());
+    /// Commits one after the other, until the end or a stop.
+    async fn commit_all(
+        &mut self,
+        merges: Vec<PlannedMerge>,
+        progress: &dyn Progress,
+    ) -> Result<(), MergeError> {
+        for merge in merges {
+            if self.pipeline.stopped() {
+                break;
+            }
+            self.commit(merge).await?;
+            progress.step();
         }
+        Ok(())
+    }
+
+    async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
         match self
             .pipeline
             .commit(self.lease, &self.ground, &merge)
@@ -452,19 +508,31 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The report, or the error that ended the run and what stands in spite of it.
+    fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Report, MergeError> {
+        match (end, self.merged.len()) {
+            (Ok(()), _) => Ok(self.report(plan)),
+            (Err(error), 0) => Err(error),
+            (Err(error), merges) => Err(MergeError::Midway {
+                merges,
+                error: Box::new(error),
+            }),
+        }
+    }
+
     fn report(self, mut plan: Plan) -> Report {
         plan.merges = self.merges;
         plan.groups_left.extend(self.left);
         sort(&mut plan);
-        let llm = self.pipeline.llm.as_ref();
+        let (calls, tokens) = self.pipeline.llm_spent();
         Report {
             run_id: self.pipeline.options.run_id.clone(),
             plan,
             merged: self.merged,
             not_committed: self.not_committed,
             llm: LlmUse {
-                calls: llm.map_or(0, Llm::calls),
-                tokens: llm.map_or(0, Llm::tokens),
+                calls: calls - self.before.0,
+                tokens: tokens - self.before.1,
                 ..self.llm
             },
             stopped: self.pipeline.stopped(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Retire, State, StoredRecord};
-use super::{Lease, Storage, StoreError, digest, keys, visible};
+use super::{Lease, Storage, StoreError, keys, query, visible};
 use crate::layout::Record;
 use crate::memory::{Digest, Reason};
 
@@ -194,7 +194,7 @@ pub async fn commit(
     Ok(committed)
 }
 
-/// Which of these groups (by [`digest::group_digest`]) are vetoed, in their order.
+/// Which of these groups (by [`group_digest`](super::group_digest)) are vetoed, in their order.
 ///
 /// # Errors
 /// [`StoreError`] if the vetoes cannot be read.
@@ -258,7 +258,7 @@ fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
         storage: record.storage,
         retire: record.retire,
         index: &record.index,
-        vector_field: visible::escape(commit.vector_field),
+        vector_field: query::field_name(commit.vector_field),
         user: &record.partition.user,
         run_id: &record.run_id,
         sources: record.sources.iter().map(source).collect(),
@@ -273,29 +273,8 @@ fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
 }
 
 fn keys_of(commit: &Commit<'_>) -> Vec<String> {
-    let record = commit.record;
-    let id = &record.merge_id;
-    let group: Vec<_> = record
-        .sources
-        .iter()
-        .map(|s| (s.key.as_str(), &s.digest))
-        .collect();
     let lease = commit.lease.map_or(keys::FENCE, Lease::key);
-    let mut keys = vec![
-        keys::record(id),
-        keys::LEDGER.to_owned(),
-        keys::veto(&digest::group_digest(&group)),
-        lease.to_owned(),
-    ];
-    keys.extend(record.sources.iter().map(|source| source.key.clone()));
-    keys.extend(
-        record
-            .sources
-            .iter()
-            .map(|source| keys::undo(id, &source.key)),
-    );
-    keys.extend(record.parents.iter().map(|parent| keys::pointer(parent)));
-    keys
+    keys::of_merge(commit.record, [lease.to_owned()])
 }
 
 fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitError> {

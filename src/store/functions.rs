@@ -136,7 +136,8 @@ impl Functions {
         &self.wrapper
     }
 
-    /// Calls a function once and gives its answer as words. A lost reply is an error: whether it ran is not known then.
+    /// Calls a function once and gives its answer as words. A lost reply is an error: whether it
+    /// ran is not known then.
     ///
     /// A library that is gone (a restart, a failover, a flush) is loaded again.
     ///

@@ -1,7 +1,7 @@
 //! What the server says about an index: storage, prefixes, fields, and whether it is complete.
 
 use redis::Value;
-use redis::aio::ConnectionManager;
+use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 
 use crate::store::reply;
@@ -16,6 +16,16 @@ pub enum Storage {
     Json,
     /// Hashes.
     Hash,
+}
+
+impl Storage {
+    /// The server's name for it, as people read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Hash => "HASH",
+        }
+    }
 }
 
 /// One index as `FT.INFO` describes it.
@@ -175,14 +185,16 @@ impl IndexFacts {
         }
     }
 
+    /// The vector fields by the name that queries use, usable or not.
+    pub fn vectors(&self) -> impl Iterator<Item = (&str, &VectorFacts)> {
+        self.fields.iter().filter_map(|field| match &field.kind {
+            FieldKind::Vector(facts) => Some((field.attribute.as_str(), facts)),
+            _ => None,
+        })
+    }
+
     fn vector_names(&self) -> String {
-        let is_vector = |field: &&Field| matches!(field.kind, FieldKind::Vector(_));
-        let names: Vec<_> = self
-            .fields
-            .iter()
-            .filter(is_vector)
-            .map(|field| field.attribute.as_str())
-            .collect();
+        let names: Vec<_> = self.vectors().map(|(name, _)| name).collect();
         if names.is_empty() {
             "none".to_owned()
         } else {
@@ -196,7 +208,7 @@ impl IndexFacts {
 /// # Errors
 /// [`StoreError::NoIndex`] with the indexes that exist; any error of the server or connection.
 pub async fn index_facts(
-    conn: &mut ConnectionManager,
+    conn: &mut impl ConnectionLike,
     name: &str,
 ) -> Result<IndexFacts, StoreError> {
     match redis::cmd("FT.INFO")
@@ -214,7 +226,7 @@ pub async fn index_facts(
 ///
 /// # Errors
 /// Any error of the server or connection.
-pub async fn indexes(conn: &mut ConnectionManager) -> Result<Vec<IndexFacts>, StoreError> {
+pub async fn indexes(conn: &mut impl ConnectionLike) -> Result<Vec<IndexFacts>, StoreError> {
     let mut all = Vec::new();
     for name in index_names(conn).await? {
         match index_facts(conn, &name).await {
@@ -227,7 +239,7 @@ pub async fn indexes(conn: &mut ConnectionManager) -> Result<Vec<IndexFacts>, St
 }
 
 /// The names of all indexes, sorted.
-pub(crate) async fn index_names(conn: &mut ConnectionManager) -> Result<Vec<String>, StoreError> {
+pub(crate) async fn index_names(conn: &mut impl ConnectionLike) -> Result<Vec<String>, StoreError> {
     let value: Value = redis::cmd("FT._LIST").query_async(conn).await?;
     let items = reply::items(&value).ok_or_else(|| reply::unknown("a list of indexes"))?;
     let mut names: Vec<_> = items.iter().filter_map(reply::text).collect();
@@ -236,7 +248,7 @@ pub(crate) async fn index_names(conn: &mut ConnectionManager) -> Result<Vec<Stri
 }
 
 /// The error for an index that is not there; best effort at naming those that are.
-pub(crate) async fn no_index(conn: &mut ConnectionManager, name: &str) -> StoreError {
+pub(crate) async fn no_index(conn: &mut impl ConnectionLike, name: &str) -> StoreError {
     let known = index_names(conn).await.unwrap_or_default();
     StoreError::NoIndex {
         index: name.to_owned(),

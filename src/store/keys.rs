@@ -1,9 +1,11 @@
 //! The names of all keys that memfold writes, and whether an index would catch them.
 
-use redis::Value;
 use redis::aio::ConnectionLike;
 use sha1::{Digest as _, Sha1};
 
+use super::digest::group_digest;
+use super::index::{index_facts, index_names};
+use super::ledger::MergeRecord;
 use super::{NAMESPACE, Storage, StoreError};
 
 /// The stream of merges and undos.
@@ -83,6 +85,24 @@ fn undo_prefix() -> String {
     format!("{NAMESPACE}undo:")
 }
 
+/// The keys that a function on a merge works on: record, ledger, veto, those of the function's
+/// `own`, the sources, their copies in the undo store, the pointers of the parents.
+pub(super) fn of_merge(merge: &MergeRecord, own: impl IntoIterator<Item = String>) -> Vec<String> {
+    let id = &merge.merge_id;
+    let sources = &merge.sources;
+    let group: Vec<_> = sources
+        .iter()
+        .map(|source| (source.key.as_str(), &source.digest))
+        .collect();
+    [record(id), LEDGER.to_owned(), veto(&group_digest(&group))]
+        .into_iter()
+        .chain(own)
+        .chain(sources.iter().map(|source| source.key.clone()))
+        .chain(sources.iter().map(|source| undo(id, &source.key)))
+        .chain(merge.parents.iter().map(|parent| pointer(parent)))
+        .collect()
+}
+
 /// The name of an index on the server that would take retired memories of this storage for its
 /// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]).
 ///
@@ -92,23 +112,9 @@ pub async fn covering_index(
     con: &mut impl ConnectionLike,
     storage: Storage,
 ) -> Result<Option<String>, StoreError> {
-    let names: Vec<String> = redis::cmd("FT._LIST").query_async(con).await?;
-    for name in names {
-        let info: Value = redis::cmd("FT.INFO").arg(&name).query_async(con).await?;
-        let definition = member(&info, "index_definition")
-            .ok_or_else(|| StoreError::Protocol(format!("FT.INFO {name}: no index_definition")))?;
-        let of_type = match member(definition, "key_type").and_then(text) {
-            Some(kind) => (kind == "JSON") == (storage == Storage::Json),
-            // Unknown: it may be of this type.
-            None => true,
-        };
-        let prefixes: Vec<String> = match member(definition, "prefixes") {
-            Some(Value::Array(items) | Value::Set(items)) => {
-                items.iter().filter_map(text).collect()
-            }
-            _ => Vec::new(),
-        };
-        if of_type && covers(&prefixes, &undo_prefix()) {
+    for name in index_names(con).await? {
+        let facts = index_facts(con, &name).await?;
+        if facts.storage == storage && covers(&facts.prefixes, &undo_prefix()) {
             return Ok(Some(name));
         }
     }
@@ -122,25 +128,6 @@ fn covers(prefixes: &[String], start: &str) -> bool {
         || prefixes
             .iter()
             .any(|prefix| start.starts_with(prefix) || prefix.starts_with(start))
-}
-
-/// The value of a name in a map (RESP3) or in a flat list of names and values (RESP2).
-fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    match value {
-        Value::Map(pairs) => pairs
-            .iter()
-            .find(|(key, _)| text(key).as_deref() == Some(name))
-            .map(|(_, value)| value),
-        Value::Array(items) => items
-            .chunks_exact(2)
-            .find(|pair| text(&pair[0]).as_deref() == Some(name))
-            .map(|pair| &pair[1]),
-        _ => None,
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    redis::from_redis_value_ref(value).ok()
 }
 
 #[cfg(test)]

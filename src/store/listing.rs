@@ -7,7 +7,7 @@ use redis::{Cmd, RedisError, Value};
 
 use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts, no_index};
 use crate::store::reply::{self, Row};
-use crate::store::{NAMESPACE, StoreError};
+use crate::store::{NAMESPACE, StoreError, query};
 
 /// Rows a page: other clients of the server wait for one page at most.
 const PAGE: usize = 1000;
@@ -108,7 +108,7 @@ pub(crate) async fn candidates(
     if let Some(field) = tag {
         let mut query = aggregate(
             &facts.name,
-            &format!("@{}:{{$user}}", escaped(&field.attribute)),
+            &format!("@{}:{{$user}}", query::field_name(&field.attribute)),
         );
         query
             .arg("LOAD")
@@ -188,7 +188,7 @@ async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, 
     };
     let mut found = Keys::new();
     for prefix in &facts.prefixes {
-        let pattern = format!("{}*", glob_escaped(prefix));
+        let pattern = format!("{}*", query::glob(prefix));
         let mut cursor = 0u64;
         loop {
             let mut command = redis::cmd("SCAN");
@@ -273,23 +273,6 @@ async fn close(conn: &mut ConnectionManager, index: &str, cursor: i64) {
     let _: Result<Value, _> = command.query_async(conn).await;
 }
 
-/// A field name as the query language takes it.
-fn escaped(name: &str) -> String {
-    let special = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_';
-    name.chars()
-        .flat_map(|c| special(c).then_some('\\').into_iter().chain([c]))
-        .collect()
-}
-
-/// A key prefix as a `SCAN` pattern takes it.
-fn glob_escaped(prefix: &str) -> String {
-    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\');
-    prefix
-        .chars()
-        .flat_map(|c| special(c).then_some('\\').into_iter().chain([c]))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,12 +314,5 @@ mod tests {
         assert!(!can_express(&tag(Some('|')), "o'neil|x}"));
         assert!(!can_express(&FieldKind::Text, "alice"));
         assert!(!can_express(&tag(None), &"x".repeat(5000)));
-    }
-
-    #[test]
-    fn patterns_mean_themselves() {
-        assert_eq!(glob_escaped("a*b?[c]\\:"), "a\\*b\\?\\[c\\]\\\\:");
-        assert_eq!(escaped("$.user_id"), "\\$\\.user_id");
-        assert_eq!(escaped("用户"), "用户");
     }
 }

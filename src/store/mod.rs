@@ -17,6 +17,7 @@ mod functions;
 mod keys;
 mod lease;
 mod ledger;
+mod query;
 mod reply;
 mod undo;
 mod visible;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Retire, State, StoredRecord, show};
-use super::{Storage, StoreError, digest, keys};
+use super::{Storage, StoreError, keys};
 use crate::memory::Digest;
 
 /// How far an undo may go.
@@ -248,29 +248,12 @@ fn spec<'a>(
 }
 
 fn keys_of(merge: &MergeRecord, beside: &str) -> Vec<String> {
-    let id = &merge.merge_id;
-    let group: Vec<_> = merge
-        .sources
-        .iter()
-        .map(|s| (s.key.as_str(), &s.digest))
-        .collect();
-    let mut keys = vec![
-        keys::record(id),
-        keys::LEDGER.to_owned(),
-        keys::veto(&digest::group_digest(&group)),
-        keys::pointer(id),
+    let own = [
+        keys::pointer(&merge.merge_id),
         beside.to_owned(),
-        keys::aside(id, &merge.result_key),
+        keys::aside(&merge.merge_id, &merge.result_key),
     ];
-    keys.extend(merge.sources.iter().map(|source| source.key.clone()));
-    keys.extend(
-        merge
-            .sources
-            .iter()
-            .map(|source| keys::undo(id, &source.key)),
-    );
-    keys.extend(merge.parents.iter().map(|parent| keys::pointer(parent)));
-    keys
+    keys::of_merge(merge, own)
 }
 
 fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {

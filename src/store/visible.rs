@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use redis::Value;
 use redis::aio::ConnectionLike;
-use redis::{FromRedisValue, Value};
 
 use super::functions::Functions;
-use super::{Commit, CommitError, StoreError, undo};
+use super::{Commit, CommitError, StoreError, query, reply, undo};
 
 /// How long a result may take to appear.
 const APPEARS_WITHIN: Duration = Duration::from_secs(2);
@@ -44,7 +44,10 @@ pub(super) async fn check_after(
 
 async fn is_found(con: &mut impl ConnectionLike, commit: &Commit<'_>) -> Result<bool, StoreError> {
     let key = &commit.record.result_key;
-    let query = format!("*=>[KNN 1 @{} $vector]", escape(commit.vector_field));
+    let query = format!(
+        "*=>[KNN 1 @{} $vector]",
+        query::field_name(commit.vector_field)
+    );
     let mut cmd = redis::cmd("FT.SEARCH");
     cmd.arg(&commit.record.index)
         .arg(query)
@@ -67,30 +70,6 @@ fn names(reply: &Value, key: &str) -> bool {
     match reply {
         Value::Array(items) => items.iter().any(|item| names(item, key)),
         Value::Map(pairs) => pairs.iter().any(|(_, value)| names(value, key)),
-        text => String::from_redis_value_ref(text).is_ok_and(|text| text == key),
-    }
-}
-
-/// A field name as the query syntax needs it.
-pub(super) fn escape(field: &str) -> String {
-    let mut escaped = String::with_capacity(field.len());
-    for c in field.chars() {
-        if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_name_is_escaped_for_the_query() {
-        assert_eq!(escape("embedding_2"), "embedding_2");
-        assert_eq!(escape("my-vec.tor"), "my\\-vec\\.tor");
-        assert_eq!(escape("向量"), "向量");
+        text => reply::bytes(text) == Some(key.as_bytes()),
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,27 @@ fn copied_model() -> tempfile::TempDir {
         fs::copy(models().join(DEFAULT_MODEL).join(file), folder.join(file)).unwrap();
     }
     copy
+}
+
+/// Runs a test of this file in a process where no other test has loaded a library or a model;
+/// false in that process itself, where the test has to do its work.
+fn passed_in_own_process(test: &str) -> bool {
+    const ALONE: &str = "MEMFOLD_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return false;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("embed::{test}"), "--nocapture"])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}{errors}"
+    );
+    true
 }
 
 /// The error of loading, which has to come soon: a loader that hangs would be worse than an error.
@@ -296,6 +318,9 @@ fn the_model_is_proven_to_match_its_own_vectors_and_no_others() {
 
 #[test]
 fn a_missing_or_wrong_runtime_library_is_an_error_at_once() {
+    if passed_in_own_process("a_missing_or_wrong_runtime_library_is_an_error_at_once") {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("libonnxruntime.so");
     let error = load_error(&missing, &models());
@@ -404,9 +429,13 @@ fn a_manifest_that_does_not_fit_the_model_is_refused() {
 }
 
 /// Neither large batches nor ever new shapes may make memory grow without bound.
+///
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_stays_bounded_whatever_the_shapes() {
+    if passed_in_own_process("memory_stays_bounded_whatever_the_shapes") {
+        return;
+    }
     let resident = || -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status

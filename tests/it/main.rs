@@ -13,6 +13,7 @@ mod layout;
 mod lease;
 mod llm;
 mod llm_real;
+mod merge_llm;
 mod snapshot;
 mod support;
 mod undo;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use secrecy::ExposeSecret;
 
-use super::{Check, open};
+use super::{Check, open, output};
 use crate::config::Settings;
 
 /// Longest wait for the list of models.
@@ -25,7 +25,8 @@ pub(super) async fn check(settings: &Settings) -> Check {
     match models(settings, url.expose()).await {
         Ok(status) => answered(status, &shown, model),
         Err(error) => {
-            let found = format!("{shown} does not answer: {}", error.without_url());
+            let error = anyhow::Error::from(error.without_url());
+            let found = format!("{shown} does not answer: {}", output::message(&error));
             Check::fail("llm", found, "start the server, or set --llm-url")
         }
     }

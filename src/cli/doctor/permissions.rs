@@ -30,20 +30,28 @@ const COMMON: &[&str] = &[
 const OF_JSON: &[&str] = &["JSON.GET {key}", "JSON.SET {key} $ {}"];
 const OF_HASH: &[&str] = &["HGETALL {key}", "HSET {key} f v"];
 
-pub(super) async fn checks(conn: &mut ConnectionManager, facts: &IndexFacts) -> Vec<Check> {
+/// Asks for every command. `facts` are unknown where the account may not even see the index.
+pub(super) async fn checks(
+    conn: &mut ConnectionManager,
+    index: &str,
+    facts: Option<&IndexFacts>,
+) -> Vec<Check> {
     let user: String = match redis::cmd("ACL").arg("WHOAMI").query_async(conn).await {
         Ok(user) => user,
         Err(_) => return vec![not_asked("ACL WHOAMI")],
     };
-    let of_storage = match facts.storage {
-        Storage::Json => OF_JSON,
-        Storage::Hash => OF_HASH,
+    let of_storage = match facts.map(|facts| facts.storage) {
+        Some(Storage::Json) => OF_JSON,
+        Some(Storage::Hash) => OF_HASH,
+        None => &[],
     };
-    let prefix = facts.prefixes.first().map_or("", String::as_str);
+    let prefix = facts.map_or("PREFIX", |facts| {
+        facts.prefixes.first().map_or("", String::as_str)
+    });
     let fill = |word: &str| match word {
         "{key}" => format!("{prefix}memfold-doctor"),
         "{own}" => "memfold:doctor".to_owned(),
-        "{index}" => facts.name.clone(),
+        "{index}" => index.to_owned(),
         other => other.to_owned(),
     };
     let mut refused = Vec::new();
@@ -54,7 +62,10 @@ pub(super) async fn checks(conn: &mut ConnectionManager, facts: &IndexFacts) -> 
             Err(_) => return vec![not_asked("ACL DRYRUN")],
         }
     }
-    vec![commands(&user, &refused, prefix), calls(conn, &user).await]
+    vec![
+        commands(&user, &refused, prefix, index),
+        calls(conn, &user).await,
+    ]
 }
 
 /// Whether the account may run a command; an error if the server does not say.
@@ -94,7 +105,8 @@ async fn calls(conn: &mut ConnectionManager, user: &str) -> Check {
     }
 }
 
-fn commands(user: &str, refused: &[&str], prefix: &str) -> Check {
+/// The search module takes the index's name for a key.
+fn commands(user: &str, refused: &[&str], prefix: &str, index: &str) -> Check {
     if refused.is_empty() {
         return Check::ok(
             "permissions",
@@ -111,7 +123,7 @@ fn commands(user: &str, refused: &[&str], prefix: &str) -> Check {
         .collect();
     let found = format!("user {user} may not run {} there", names.join(", "));
     let advice = format!(
-        "ACL SETUSER {user} {} ~{prefix}* ~memfold:*",
+        "ACL SETUSER {user} {} ~{prefix}* ~memfold:* ~{index}",
         grants.join(" ")
     );
     Check::fail("permissions", found, advice)
@@ -131,17 +143,14 @@ mod tests {
 
     #[test]
     fn refused_commands_come_with_the_grant() {
-        let check = commands(
-            "app",
-            &["JSON.SET {key} $ {}", "XADD {own} * f v"],
-            "memory:",
-        );
+        let refused = ["JSON.SET {key} $ {}", "XADD {own} * f v"];
+        let check = commands("app", &refused, "memory:", "idx");
         assert_eq!(check.status, Status::Fail);
         let advice = check.advice.unwrap();
         assert_eq!(
             advice,
-            "ACL SETUSER app +json.set +xadd ~memory:* ~memfold:*"
+            "ACL SETUSER app +json.set +xadd ~memory:* ~memfold:* ~idx"
         );
-        assert_eq!(commands("app", &[], "memory:").status, Status::Ok);
+        assert_eq!(commands("app", &[], "memory:", "idx").status, Status::Ok);
     }
 }

@@ -143,8 +143,8 @@ pub enum LlmError {
 }
 
 impl LlmError {
-    /// Whether further calls in this run would fail in the same way: stop asking. All other errors
-    /// concern one group of memories.
+    /// Whether further calls in this run would fail in the same way: nothing more is asked. All other
+    /// errors concern one group of memories.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Settings(_)
@@ -158,6 +158,27 @@ impl LlmError {
             Self::Server { status, .. } => *status == 503,
             _ => false,
         }
+    }
+
+    /// The message without the server's own words, which may quote what it was sent: for logs.
+    pub fn for_log(&self) -> String {
+        let mut error = self.clone();
+        if let Self::Auth { detail, .. }
+        | Self::Quota { detail, .. }
+        | Self::Server { detail, .. }
+        | Self::BadRequest { detail, .. } = &mut error
+        {
+            "the server's words are in the report".clone_into(detail);
+        }
+        error.to_string()
+    }
+
+    /// Whether the server gave no answer, which may be this question's fault or the server's.
+    pub(super) fn is_unanswered(&self) -> bool {
+        matches!(
+            self,
+            Self::Server { .. } | Self::Timeout { .. } | Self::Interrupted { .. }
+        )
     }
 
     pub(super) fn bad(what: impl Into<String>) -> Self {

@@ -14,15 +14,15 @@ mod wire;
 use std::{
     path::PathBuf,
     sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
-use tracing::{debug, info};
+use tracing::{debug, error, info};
 
 pub use self::{error::LlmError, wire::Usage};
 use self::{
@@ -31,6 +31,9 @@ use self::{
     wire::{Completion, Dialect},
 };
 use super::SourceText;
+
+/// Questions in a row that the server may leave without an answer; then it counts as down.
+const MAX_UNANSWERED: u32 = 3;
 
 /// How to reach the LLM, and how much to spend on it.
 #[derive(Clone, Debug)]
@@ -125,7 +128,8 @@ pub struct Reply {
     pub usage: Usage,
 }
 
-/// A client for one run. It counts what it sends, and remembers which dialect its server speaks.
+/// A client for one run. It counts what it sends, and remembers which dialect its server speaks and
+/// whether it can be used at all.
 #[derive(Debug)]
 pub struct Llm {
     settings: LlmSettings,
@@ -134,6 +138,8 @@ pub struct Llm {
     dialect: Mutex<Dialect>,
     calls: AtomicU64,
     tokens: AtomicU64,
+    unanswered: AtomicU32,
+    outage: OnceLock<LlmError>,
 }
 
 impl Llm {
@@ -149,6 +155,8 @@ impl Llm {
             dialect: Mutex::default(),
             calls: AtomicU64::new(0),
             tokens: AtomicU64::new(0),
+            unanswered: AtomicU32::new(0),
+            outage: OnceLock::new(),
         })
     }
 
@@ -168,14 +176,41 @@ impl Llm {
         self.tokens.load(Ordering::Relaxed)
     }
 
+    /// Why this client sends nothing more: the first error that further questions would meet too.
+    pub fn outage(&self) -> Option<&LlmError> {
+        self.outage.get()
+    }
+
     /// Asks for one text for the sources.
     ///
     /// Asks again after 429, 500, 502, 503, 504 and failed connects, within the bounds of the
-    /// settings; never after a time-out, which may have been billed.
+    /// settings; never after a time-out, which may have been billed. After an
+    /// [outage](LlmError::is_outage), or three questions in a row that got no answer, nothing more
+    /// is sent.
     ///
     /// # Errors
-    /// See [`LlmError`]; [`LlmError::is_outage`] tells whether to go on with other groups.
+    /// See [`LlmError`]; after an outage, the error that it began with.
     pub async fn summarize(&self, request: &Request<'_>) -> Result<Reply, LlmError> {
+        let result = self.ask(request).await;
+        let unanswered = match &result {
+            Err(error) if error.is_unanswered() => {
+                self.unanswered.fetch_add(1, Ordering::Relaxed) + 1
+            }
+            _ => {
+                self.unanswered.store(0, Ordering::Relaxed);
+                0
+            }
+        };
+        if let Err(error) = &result
+            && (error.is_outage() || unanswered >= MAX_UNANSWERED)
+            && self.outage.set(error.clone()).is_ok()
+        {
+            error!(error = %error.for_log(), "the LLM cannot be used, nothing more is asked");
+        }
+        result
+    }
+
+    async fn ask(&self, request: &Request<'_>) -> Result<Reply, LlmError> {
         let chars = request
             .sources
             .iter()
@@ -222,6 +257,9 @@ impl Llm {
         let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
         let mut attempt = 1;
         loop {
+            if let Some(outage) = self.outage() {
+                return Err(outage.clone());
+            }
             let left = total_time.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Err(LlmError::Timeout { after: total_time });

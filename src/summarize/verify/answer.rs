@@ -60,11 +60,11 @@ pub(super) fn not_a_memory(sources: &[&str], text: &str) -> Option<String> {
     asks.then(|| "?".to_owned())
 }
 
-/// Markup, source ids, line breaks and type labels that no source has.
-pub(super) fn markup(sources: &[&str], ids: &[&str], memory_type: &str, text: &str) -> Vec<String> {
+/// Markup, source ids, line breaks, invisible signs and type labels that no source has.
+pub(super) fn markup(texts: &[&str], ids: &[&str], memory_type: &str, text: &str) -> Vec<String> {
     let shaped = plain(text);
     let lower = shaped.to_lowercase();
-    let sources: Vec<String> = sources.iter().map(|s| plain(s).to_lowercase()).collect();
+    let sources: Vec<String> = texts.iter().map(|s| plain(s).to_lowercase()).collect();
     let unknown = |words: &str| lower.contains(words) && !sources.iter().any(|s| s.contains(words));
     let mut found: Vec<String> = MARKUP
         .iter()
@@ -73,6 +73,13 @@ pub(super) fn markup(sources: &[&str], ids: &[&str], memory_type: &str, text: &s
         .collect();
     if unknown("\n") {
         found.push("line break".to_owned());
+    }
+    let hidden = text.chars().filter(|c| is_hidden(*c));
+    for c in hidden.filter(|c| !texts.iter().any(|t| t.contains(*c))) {
+        let name = format!("U+{:04X}", u32::from(c));
+        if !found.contains(&name) {
+            found.push(name);
+        }
     }
     for id in ids.iter().filter(|id| !id.is_empty()) {
         let id = id.to_lowercase();
@@ -91,6 +98,18 @@ pub(super) fn markup(sources: &[&str], ids: &[&str], memory_type: &str, text: &s
         }
     }
     found
+}
+
+/// Whether a character shows nothing and may yet change what is read: controls other than the line
+/// break (which is told by name), signs without width, and those that turn the direction of writing.
+fn is_hidden(c: char) -> bool {
+    let is_format = matches!(
+        c,
+        '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
+            | '\u{E0000}'..='\u{E007F}'
+    );
+    is_format || c.is_control() && c != '\n'
 }
 
 /// Quoted and titled phrases with their marks.

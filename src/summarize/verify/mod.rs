@@ -16,6 +16,7 @@ use self::saying::{Place, Saying};
 use self::script::Script;
 use crate::judge::items::{Item, diff};
 use crate::judge::normalize::{normalize, shape};
+use crate::judge::roles;
 use crate::judge::words;
 use crate::summarize::SourceText;
 
@@ -52,6 +53,7 @@ pub fn verify(sources: &[SourceText], memory_type: &str, text: &str) -> Result<(
     }
     check_invented(&sayings, &result, &mut faults);
     check_places(&sayings, &result, &mut faults);
+    check_roles(&sayings, &result, &mut faults);
     check_turned(&sayings, &result, &mut faults);
     let mut seen: Vec<Fault> = Vec::new();
     faults.retain(|fault| {
@@ -195,6 +197,17 @@ fn check_places(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fa
             faults.push(Fault::Moved {
                 words: place.words.clone(),
             });
+        }
+    }
+}
+
+/// Two parts of a source must not change places: `flew from rome to oslo`.
+fn check_roles(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
+    for (_, source) in sources {
+        let words = roles::diff(&source.lower, &result.lower).right;
+        if !words.is_empty() {
+            let words = words.join(" … ");
+            faults.push(Fault::Moved { words });
         }
     }
 }

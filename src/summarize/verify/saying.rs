@@ -12,7 +12,8 @@ use crate::judge::words::{self, Word};
 pub(super) struct Saying {
     /// The text as the guards read it.
     pub(super) plain: String,
-    lower: String,
+    /// The same in lower case.
+    pub(super) lower: String,
     facts: Facts,
     names: Vec<String>,
     quotations: Vec<String>,

@@ -246,10 +246,10 @@ fn what_changes_places_is_rejected() {
         ),
         (
             &[
-                "Sister Ines is getting married in Bilbao",
-                "Ines, the user's sister, has her wedding in Bilbao",
+                "Sister Elena is getting married in Bilbao",
+                "Elena, the user's sister, has her wedding in Bilbao",
             ],
-            "Sister Ines is getting married in Bilbao (wedding)",
+            "Sister Elena is getting married in Bilbao (wedding)",
         ),
     ] {
         assert_eq!(faults(texts, text), [] as [String; 0], "{text}");
@@ -298,4 +298,43 @@ proptest! {
     fn never_panics(a in "\\PC{0,40}", b in "[\\PC\n\t]{0,40}", c in "\\PC{0,40}") {
         let _ = verify(&sources(&[&a, &b]), &c, &c);
     }
+}
+
+#[test]
+fn what_cannot_be_seen_must_not_come_in() {
+    let texts = &["Likes tea with honey", "Likes tea with ginger"];
+    for hidden in [
+        "\0",
+        "\t",
+        "\u{7f}",
+        "\u{200b}",
+        "\u{feff}",
+        "\u{202e}",
+        "\u{e0041}",
+    ] {
+        let text = format!("Likes tea with honey, {hidden}ginger");
+        let name = format!("U+{:04X}", u32::from(hidden.chars().next().unwrap()));
+        let found = faults(texts, &text);
+        assert!(
+            found.iter().any(|f| f.contains(&name)),
+            "{hidden:?}: {found:?}"
+        );
+    }
+    // What a source has is the agent's own.
+    let family = "The family \u{1f468}\u{200d}\u{1f469} likes tea";
+    assert_eq!(
+        faults(&[family, "The family likes tea"], family),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn parts_must_not_change_places() {
+    let texts = &[
+        "flew from rome to oslo",
+        "flew from rome to oslo last spring",
+    ];
+    let found = faults(texts, "flew from oslo to rome last spring");
+    assert!(found.iter().any(|f| f.contains("oslo … rome")), "{found:?}");
+    assert_eq!(faults(texts, texts[1]), Vec::<String>::new());
 }
