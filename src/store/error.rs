@@ -67,7 +67,7 @@ pub enum StoreError {
     #[error("the server is read-only: {0}; connect to the primary")]
     ReadOnly(String),
     /// The server is at its memory limit.
-    #[error("the server is out of memory: {0}; nothing was written")]
+    #[error("the server is out of memory: {0}; nothing more was written")]
     OutOfMemory(String),
     /// A cluster.
     #[error(
