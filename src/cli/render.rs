@@ -244,6 +244,7 @@ pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
         }
         Reason::WriteRefused => "the server refused the write; `memfold doctor` looks at it",
         Reason::NoVector | Reason::BadVector => "the agent must store it again with a vector",
+        Reason::ForeignUser => "the index takes their users' ids for this one; memfold does not",
         Reason::NotIndexed => {
             "the index does not give the record; look at it with `JSON.GET`/`HGETALL`, or write it again"
         }
