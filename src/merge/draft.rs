@@ -55,15 +55,28 @@ impl Draft {
             .view()
     }
 
-    /// The rows as plan sources, sorted by key.
+    /// The rows as plan sources, sorted by key. Rows that the model cannot read are together
+    /// because of their text alone: they count as at distance 0.
     pub(super) fn sources(&self, rows: impl IntoIterator<Item = usize>) -> Vec<PlanSource> {
         let mut rows: Vec<usize> = rows.into_iter().collect();
         rows.sort_unstable();
-        let numbers: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
-        let distances = group::distances(self.vectors(), &numbers);
+        let readable = |row: usize| self.space.readable[row];
+        let compared: Vec<u32> = rows
+            .iter()
+            .copied()
+            .filter(|&row| readable(row))
+            .map(|row| row as u32)
+            .collect();
+        let mut distances = group::distances(self.vectors(), &compared).into_iter();
         rows.iter()
-            .zip(distances)
-            .map(|(&row, distance)| source(&self.snapshot.memories[row], distance))
+            .map(|&row| {
+                let distance = if readable(row) {
+                    distances.next()
+                } else {
+                    None
+                };
+                source(&self.snapshot.memories[row], distance.unwrap_or_default())
+            })
             .collect()
     }
 

@@ -64,6 +64,12 @@ pub enum CommitError {
         /// What changed.
         what: String,
     },
+    /// A source has fields with an expiry of their own, which the result could not keep.
+    #[error("fields of {key} expire by themselves (HEXPIRE), which a merge could not keep")]
+    ExpiringFields {
+        /// The source.
+        key: String,
+    },
     /// A key of the undo store is in use.
     #[error("{key} is in use, though it belongs to memfold; rename or delete it")]
     Taken {
@@ -112,6 +118,7 @@ impl CommitError {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Changed { .. } => Some(Reason::Changed),
+            Self::ExpiringFields { .. } => Some(Reason::Unwritable),
             Self::NotVisible { .. } => Some(Reason::NotVisible),
             Self::Vetoed { .. } => Some(Reason::Vetoed),
             Self::Refused(_) | Self::Taken { .. } => Some(Reason::WriteRefused),
@@ -294,6 +301,9 @@ fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitEr
         ["TYPE", key, kind] => changed(key, &format!("it is a {kind}")),
         ["CHANGED", key] => changed(key, "another content"),
         ["EXPIRY", key] => changed(key, "another expiry"),
+        ["FIELDTTL", key] => CommitError::ExpiringFields {
+            key: key.to_owned(),
+        },
         ["TAKEN", key] => CommitError::Taken {
             key: key.to_owned(),
         },
