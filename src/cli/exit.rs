@@ -123,13 +123,20 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<UndoError>() {
         return of_undo(error);
     }
-    if cause.is::<StoreError>() {
-        return Some(Exit::Store);
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        return Some(of_store(error));
     }
     if let Some(error) = cause.downcast_ref::<EmbedError>() {
         return of_embed(error);
     }
     (cause.is::<ConfigError>() || cause.is::<LlmError>()).then_some(Exit::Usage)
+}
+
+fn of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::BadUrl(_) | StoreError::Database(_) => Exit::Usage,
+        _ => Exit::Store,
+    }
 }
 
 /// A model that cannot be loaded is a fault of the configuration; one that fails on a text is not.

@@ -46,6 +46,9 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    if let Some(path) = &args.plan_out {
+        PlanFile::can_be_at(path)?;
+    }
     let pipeline = open::pipeline(context, &context.settings.index, !args.dry_run).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();

@@ -31,6 +31,18 @@ impl PlanFile {
         }
     }
 
+    /// Refuses a path that no file can be written to, before the work of planning.
+    pub(super) fn can_be_at(path: &Path) -> anyhow::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if path.is_dir() || !(folder.as_os_str().is_empty() || folder.is_dir()) {
+            let shown = path.display();
+            return Err(usage(format!(
+                "--plan-out: {shown} is a folder, or in one that does not exist"
+            )));
+        }
+        Ok(())
+    }
+
     /// Writes the file whole or not at all, readable by its owner only: it holds memory texts.
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_owned();

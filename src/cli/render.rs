@@ -244,7 +244,10 @@ pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
         }
         Reason::WriteRefused => "the server refused the write; `memfold doctor` looks at it",
         Reason::NoVector | Reason::BadVector => "the agent must store it again with a vector",
-        Reason::NotIndexed => "the index rejects the record; look at it with `JSON.GET`/`HGETALL`",
+        Reason::ForeignUser => "the index takes their users' ids for this one; memfold does not",
+        Reason::NotIndexed => {
+            "the index does not give the record; look at it with `JSON.GET`/`HGETALL`, or write it again"
+        }
         _ => return None,
     })
 }

@@ -81,8 +81,7 @@ fn gather(mut refused: Vec<UndoError>) -> Option<anyhow::Error> {
     let exit = exit::of(&last);
     let mut messages: Vec<String> = refused.iter().map(ToString::to_string).collect();
     messages.push(output::message(&last));
-    let message = messages.join("; ");
-    Some(exit::stop(exit, message))
+    Some(exit::stop(exit, messages.join("; ")))
 }
 
 /// Why a cascade stopped, with what it had undone before added to `undone`.

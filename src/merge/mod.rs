@@ -192,7 +192,7 @@ pub enum MergeError {
     #[error("this plan cannot be applied: {0}")]
     WrongPlan(String),
     /// The run ended after some merges.
-    #[error("{error}; {merges} merges were made before and stand, see `memfold history`")]
+    #[error("{error}; what was merged before stands (merges: {merges}), see `memfold history`")]
     Midway {
         /// Merges that stand.
         merges: usize,

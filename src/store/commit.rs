@@ -328,8 +328,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 fn is_reply_lost(error: &StoreError) -> bool {
-    matches!(error, StoreError::Timeout(_))
-        || matches!(error, StoreError::Other(error) if error.is_io_error())
+    matches!(error, StoreError::Timeout(_) | StoreError::Lost(_))
 }
 
 fn unencodable() -> CommitError {

@@ -32,7 +32,7 @@ impl Default for ConnectOptions {
 /// A lost connection is opened again by the next command; a command is never sent twice.
 ///
 /// # Errors
-/// [`StoreError::BadUrl`], [`StoreError::Unreachable`], [`StoreError::Auth`],
+/// [`StoreError::BadUrl`], [`StoreError::Database`], [`StoreError::Unreachable`], [`StoreError::Auth`],
 /// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
 pub async fn connect(
     url: &SecretString,
@@ -40,6 +40,11 @@ pub async fn connect(
 ) -> Result<ConnectionManager, StoreError> {
     tls::install_provider();
     let info = connection_info(url.expose_secret())?;
+    // The search module answers from any database, but cannot open the documents from there, and
+    // then takes them for gone until they are written again: for every client.
+    if info.redis_settings().db() != 0 {
+        return Err(StoreError::Database(info.redis_settings().db()));
+    }
     let address = info.addr().to_string();
     let config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(options.response_timeout))
