@@ -337,6 +337,14 @@ impl Settings {
         if self.uses_llm() && self.llm_model.is_none() {
             return conflict("--llm-url is set, but no model: set --llm-model");
         }
+        if self.lease_ttl < Duration::from_secs(1) {
+            return conflict(
+                "lease_ttl must be at least 1s: the lease is renewed while a run lasts",
+            );
+        }
+        if self.redis_timeout.is_zero() || self.llm_timeout.is_zero() {
+            return conflict("redis_timeout and llm_timeout must be longer than nothing");
+        }
         if self.max_members < 2 {
             return conflict("max_members must be at least 2: a merge needs two memories");
         }

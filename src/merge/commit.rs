@@ -1,7 +1,8 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
 use super::expiry::{expiry_buckets, result_expiry};
-use super::{Ground, MergeError, Pipeline};
+use super::run::Ground;
+use super::{MergeError, Pipeline};
 use crate::layout::{Merged, Record, ResultVector, Source};
 use crate::memory::{PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
@@ -47,7 +48,7 @@ impl Pipeline {
             vector: &result.query,
             vector_field: self.layout.vector_field(),
             expires_at_ms: result_expiry(&sources, self.options.ttl),
-            window: self.options.undo_window,
+            window: ground.undo_window,
             ledger: self.options.ledger_retention,
             lease: Some(lease),
             forced: false,
@@ -178,7 +179,7 @@ impl Pipeline {
             merged_at: now,
             retire: ground.retire,
             undo_until: (ground.retire != Retire::Delete)
-                .then(|| now.checked_add(self.options.undo_window).ok())
+                .then(|| now.checked_add(ground.undo_window).ok())
                 .flatten(),
         }
     }

@@ -292,6 +292,11 @@ impl Pipeline {
         let mut apart = Vec::new();
         for members in compatible {
             let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
+            if let [part] = together.as_slice() {
+                self.keep_lossless(draft, part);
+                apart.push(part.keep);
+                continue;
+            }
             match self.obstacle(draft, &together) {
                 None => {
                     let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
@@ -305,13 +310,10 @@ impl Pipeline {
                     together
                         .iter()
                         .for_each(|part| self.keep_lossless(draft, part));
-                    if together.len() == 1 {
-                        apart.push(together[0].keep);
-                    } else {
-                        let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                        let left = draft.left(keeps, reason, detail, Vec::new());
-                        draft.plan.groups_left.push(left);
-                    }
+                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
+                    let findings = findings(&draft.claims(&keeps));
+                    let left = draft.left(keeps, reason, detail, findings);
+                    draft.plan.groups_left.push(left);
                 }
             }
         }
@@ -332,12 +334,16 @@ impl Pipeline {
 
     /// Why the parts cannot be put to the LLM, if so.
     fn obstacle(&self, draft: &Draft, parts: &[Part]) -> Option<(Reason, String)> {
-        let chars: usize = parts
-            .iter()
-            .map(|p| draft.snapshot.memories[p.keep].text.chars().count())
-            .sum();
-        if parts.len() == 1 {
-            Some((Reason::GuardObjects, String::new()))
+        let texts = parts.iter().map(|p| &draft.snapshot.memories[p.keep].text);
+        let chars: usize = texts.clone().map(|text| text.chars().count()).sum();
+        let mut seen = HashSet::new();
+        if !texts
+            .clone()
+            .all(|text| seen.insert(normalize::normalize(text)))
+        {
+            // Nothing that an LLM could write would tell them apart.
+            let detail = "equal words said on different days may be about different things";
+            Some((Reason::GuardObjects, detail.to_owned()))
         } else if self.llm.is_none() {
             let detail = "not provably lossless, and no LLM is configured (--llm-url)";
             Some((Reason::NeedsLlm, detail.to_owned()))

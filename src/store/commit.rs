@@ -246,6 +246,11 @@ fn validate(commit: &Commit<'_>) -> Result<usize, CommitError> {
             "an undo window of nothing; delete the sources instead",
         ));
     }
+    if commit.record.retire == Retire::Delete && commit.check_after {
+        return Err(CommitError::Invalid(
+            "sources deleted before the result is seen; give an undo window",
+        ));
+    }
     sources
         .iter()
         .position(|source| source.key == *result_key)
