@@ -337,9 +337,9 @@ impl Settings {
         if self.uses_llm() && self.llm_model.is_none() {
             return conflict("--llm-url is set, but no model: set --llm-model");
         }
-        if self.lease_ttl < Duration::from_secs(1) {
+        if self.lease_ttl < Duration::from_millis(100) {
             return conflict(
-                "lease_ttl must be at least 1s: the lease is renewed while a run lasts",
+                "lease_ttl must be at least 100ms: the lease is renewed while a run lasts",
             );
         }
         if self.redis_timeout.is_zero() || self.llm_timeout.is_zero() {
