@@ -52,6 +52,17 @@ const OPENERS: &[&str] = &[
     "doesn't", "don't", "isn't", "currently", "now", "recently", "well", "so", "by", "as",
 ];
 
+/// Third persons that begin a memory about its user and are no names.
+#[rustfmt::skip]
+const PLAIN_VERBS: &[&str] = &[
+    "is", "has", "likes", "loves", "prefers", "enjoys", "needs", "uses", "owns", "works", "lives",
+    "plays", "drinks", "eats", "speaks", "goes", "gets", "takes", "makes", "keeps", "runs",
+    "studies", "pays", "reads", "writes", "drives", "rides", "collects", "cooks", "bakes",
+    "teaches", "learns", "wears", "sleeps", "swims", "sings", "paints", "listens", "walks",
+    "commutes", "travels", "visits", "manages", "leads", "sells", "buys", "shares", "knows",
+    "practises", "practices", "trains", "volunteers", "attends", "carries", "rents", "grows",
+];
+
 /// The content words of a text as stems, each once, in order: words of letters in lower case,
 /// single characters of Han and kana. Numbers are left to their guard.
 pub(crate) fn content(text: &str) -> Vec<Word> {
@@ -71,6 +82,16 @@ pub(crate) fn sequence(rest: &str) -> Vec<Word> {
         .into_iter()
         .filter(|word| !is_light(word))
         .collect()
+}
+
+/// Whether a word (lower case) is one that memories often start with, and as such no name.
+pub(crate) fn is_opener(lower: &str) -> bool {
+    OPENERS.contains(&lower) || is_plain_verb(lower)
+}
+
+/// Whether a word (lower case) is a verb with which a memory plainly says what its user does.
+pub(crate) fn is_plain_verb(lower: &str) -> bool {
+    PLAIN_VERBS.contains(&lower)
 }
 
 fn is_light(word: &Word) -> bool {
@@ -149,7 +170,7 @@ pub(crate) fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for word in all(text) {
         let capital = word.text.chars().next().is_some_and(char::is_uppercase);
-        let opener = word.first && OPENERS.contains(&word.lower.as_str());
+        let opener = word.first && is_opener(&word.lower);
         let name = word
             .text
             .strip_suffix("'s")
