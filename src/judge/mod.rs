@@ -20,7 +20,7 @@ mod dates;
 pub(crate) mod facts;
 mod identifiers;
 pub(crate) mod items;
-mod negation;
+pub(crate) mod negation;
 pub(crate) mod normalize;
 mod numbers;
 mod numerals;

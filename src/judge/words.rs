@@ -94,6 +94,20 @@ pub(crate) fn is_plain_verb(lower: &str) -> bool {
     PLAIN_VERBS.contains(&lower)
 }
 
+/// All words and the marks of what the guards took, in order, each with whether it begins a
+/// sentence.
+pub(crate) fn all_marked(rest: &str) -> Vec<(Word, bool)> {
+    let mut first = false;
+    all_with(rest, |piece| ('\u{F0000}'..='\u{FFFFD}').contains(&piece))
+        .into_iter()
+        .map(|word| {
+            let begins = word.first && first;
+            first = true;
+            (word, begins)
+        })
+        .collect()
+}
+
 fn is_light(word: &Word) -> bool {
     LIGHT.contains(&word.lower.as_str())
         || (word.lower.chars().count() == 1 && word.lower.chars().all(|c| LIGHT_HAN.contains(c)))
@@ -115,6 +129,11 @@ pub(crate) struct Word {
 }
 
 impl Word {
+    /// In lower case.
+    pub(crate) fn lower(&self) -> &str {
+        &self.lower
+    }
+
     /// Without a possessive ending.
     pub(crate) fn name(&self) -> &str {
         self.text.strip_suffix("'s").unwrap_or(&self.text)
