@@ -70,7 +70,11 @@ fn rows(body: &Value) -> Result<Vec<Row>, StoreError> {
             .collect();
     }
     match items(body) {
-        Some([_total, rows @ ..]) => rows.iter().filter(|row| !is_gone(row)).map(fields).collect(),
+        Some([_total, rows @ ..]) => rows
+            .iter()
+            .filter(|row| !is_gone(row))
+            .map(fields)
+            .collect(),
         _ => Err(unknown("rows")),
     }
 }
