@@ -14,10 +14,10 @@ use crate::judge::words::{self, Word};
 #[rustfmt::skip]
 const FREE: &[&str] = &[
     "a", "an", "the", "is", "are", "be", "being", "am", "has", "have", "having", "do", "does",
-    "doing", "did", "that", "which", "who", "called", "named", "also", "too", "both", "well",
+    "doing", "that", "which", "who", "called", "named", "also", "too", "both", "well",
     "please", "basically", "yeah", "der", "die", "das", "ein", "eine", "einen", "el", "la", "los",
     "las", "un", "una", "ist", "的", "地", "得", "也", "都", "就", "啊", "吧", "呢", "呀", "哈", "嘛",
-    "之", "这", "這", "那", "个", "個", "us",
+    "之", "这", "這", "那", "个", "個",
 ];
 
 /// Words that a source may lose, since they stand for what is named elsewhere, but that no text
@@ -25,7 +25,7 @@ const FREE: &[&str] = &[
 #[rustfmt::skip]
 const POINTERS: &[&str] = &[
     "it", "its", "he", "she", "they", "them", "their", "theirs", "his", "her", "hers", "him", "i",
-    "me", "my", "mine", "we", "our", "you", "your", "this", "these", "those", "there", "他", "她",
+    "me", "my", "mine", "we", "us", "our", "you", "your", "this", "these", "those", "there", "他", "她",
     "它", "我", "你", "您", "其", "们", "們",
 ];
 
@@ -83,13 +83,17 @@ impl Order {
             if (first || joins) && runs.last().is_some_and(|run| !run.is_empty()) {
                 runs.push(Vec::new());
             }
-            if joins || FREE.contains(&word.lower()) {
+            let names = word.text == "A" && !word.first;
+            if joins || FREE.contains(&word.lower()) && !names {
                 continue;
             }
             let item = items().find(|item| word.text.chars().eq([item.mark]));
-            let token = item.map_or_else(|| Token::Word(plain(&word)), |i| Token::Item(i.clone()));
+            let tokens = match item {
+                Some(item) => vec![Token::Item(item.clone())],
+                None => plain(&word).into_iter().map(Token::Word).collect(),
+            };
             if let Some(run) = runs.last_mut() {
-                run.push(token);
+                run.extend(tokens);
             }
         }
         Self(runs)
@@ -158,13 +162,24 @@ impl Order {
     }
 }
 
-/// The form in which words are compared: stems, and all denials as one.
-fn plain(word: &Word) -> String {
-    if crate::judge::negation::only_denies(word.lower()) {
-        return "not".to_owned();
+/// The form in which words are compared: stems, denials with what they deny the power of.
+fn plain(word: &Word) -> Vec<String> {
+    let lower = word.lower();
+    if let Some(verb) = lower.strip_suffix("n't") {
+        let verb = match verb {
+            "ca" => "can",
+            "wo" => "will",
+            "sha" => "shall",
+            other => other,
+        };
+        let verb = Some(verb).filter(|v| !FREE.contains(v)).map(str::to_owned);
+        return verb.into_iter().chain(["not".to_owned()]).collect();
     }
-    match word.stem.as_str() {
-        "user" | "users" => "user".to_owned(),
-        stem => stem.to_owned(),
-    }
+    vec![match lower {
+        "cannot" => return vec!["can".to_owned(), "not".to_owned()],
+        // A name or an item of a list, not the article.
+        "a" if word.text == "A" && !word.first => "A".to_owned(),
+        "users" => "user".to_owned(),
+        _ => word.stem.clone(),
+    }]
 }

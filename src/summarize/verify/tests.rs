@@ -403,6 +403,14 @@ fn who_does_what_to_whom_must_stay() {
             "Told Bob that she got the job at Acme",
         ),
         (
+            &["User doesn't smoke", "User doesn't smoke at home"],
+            "User won't smoke at home",
+        ),
+        (
+            &["Knows vitamins A and B", "Knows vitamins A, B and C"],
+            "Knows vitamins B and C",
+        ),
+        (
             &["User drinks only green tea", "User drinks green tea"],
             "Only the user drinks green tea",
         ),
