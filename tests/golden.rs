@@ -138,10 +138,10 @@ fn memcases() {
         }
     }
     let of = |label: &str| table[&(label.to_owned(), "all".to_owned())];
-    // Measured: 11 of 130 are merged without an LLM, guards object to 4 (three paraphrases across
+    // Measured: 10 of 130 are merged without an LLM, guards object to 4 (three paraphrases across
     // a denial, one German thousands separator) and to 98 of 180 and 36 of 62 of the others.
     let [same, objected, _] = of("same");
-    assert!(same >= 11, "{same} pairs merged");
+    assert!(same >= 10, "{same} pairs merged");
     assert!(
         objected <= 4,
         "guards object to {objected} pairs that are one fact"
@@ -196,8 +196,8 @@ fn groups() {
             split += usize::from(action == "merge" && places.len() > 1);
         }
     }
-    // Measured: 4 absorbed, 6 blocks of one fact split (most of them by denials in a part of it).
-    assert!(absorbed >= 4 && split <= 6);
+    // Measured: 3 absorbed (`book club` and `Book club` stay apart), 6 blocks of one fact split (most of them by denials in a part of it).
+    assert!(absorbed >= 3 && split <= 6);
     println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
 }
 
@@ -231,11 +231,12 @@ fn a_returned_source_is_accepted_only_if_it_says_all() {
             );
         }
     }
-    // Measured: 79 of the 126 pairs of one fact that no guard holds back need no new text; of the
-    // others 6 + 5 pass (`father` inside `father-in-law`, `Left Ghent` beside `Lives in Ghent`), which
+    // Measured: 66 of the 126 pairs of one fact that no guard holds back need no new text (79 if the
+    // order of words and small words were free, which lets `dog bit cat` pass for `cat bit dog`); of
+    // the others 6 + 2 pass (`father` inside `father-in-law`, `Left Ghent` beside `Lives in Ghent`), which
     // only the judge can tell. Joined texts say all that both say, so they pass by design.
-    assert!(accepted["same"] >= 78 && accepted["different"] <= 6 && accepted["update"] <= 5);
     println!("one source accepted {accepted:?}, concatenation accepted {merged:?}");
+    assert!(accepted["same"] >= 66 && accepted["different"] <= 6 && accepted["update"] <= 2);
 }
 
 #[test]

@@ -44,7 +44,14 @@ impl PlanFile {
     }
 
     /// Writes the file whole or not at all, readable by its owner only: it holds memory texts.
+    /// What is there already is replaced if it is a file; a device (`/dev/stdout`) or a pipe is not.
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(usage(format!(
+                "cannot write {}: it is not a file; for a pipe use --json",
+                path.display()
+            )));
+        }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let part = path.with_file_name(name);
@@ -119,6 +126,19 @@ mod tests {
                 0o600
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        let error = PlanFile::new(vec![sample::plan()])
+            .write(&path)
+            .unwrap_err();
+        assert!(error.to_string().contains("not a file"), "{error}");
+        assert_eq!(fs::read_link(&path).unwrap(), Path::new("/dev/null"));
     }
 
     #[test]

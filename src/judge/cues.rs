@@ -2,24 +2,15 @@
 //!
 //! A text contains another one losslessly only if its further sentences neither revoke nor
 //! re-date nor re-address it: "Likes tea. Not any more." does not contain "Likes tea." This is a
-//! test of harmlessness, so it says no in doubt and in every language that it does not know.
+//! test of harmlessness, so it says no in doubt and in every language that it does not know. A
+//! further sentence must plainly say something about the user (it begins so: "User …", "Works …"),
+//! and hold no word that may speak of what the other sentence says.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::facts::Facts;
 use super::sentences::{is_han, is_kana};
-
-/// First words of a sentence that goes on with the one before it.
-#[rustfmt::skip]
-const CONTINUES: &[&str] = &[
-    "according", "after", "again", "all", "also", "although", "and", "as", "at", "because",
-    "before", "but", "by", "during", "especially", "except", "finally", "first", "for", "from",
-    "hence", "how", "however", "if", "in", "including", "instead", "like", "mainly", "mostly",
-    "next", "of", "on", "once", "only", "or", "otherwise", "particularly", "rather", "since", "so",
-    "sometimes", "still", "than", "that", "the", "then", "therefore", "these", "this", "those",
-    "though", "to", "too", "under", "unless", "until", "what", "when", "where", "whereas", "which",
-    "while", "who", "whose", "why", "with", "within", "yet",
-];
+use super::words::is_plain_verb;
 
 /// Words that point back, revoke, re-date, doubt or attribute.
 #[rustfmt::skip]
@@ -46,7 +37,13 @@ const TOUCHES: &[&str] = &[
     "said", "says", "claims", "claimed", "told", "according", "except", "only", "unless", "but",
     "however", "though", "although", "otherwise", "rarely", "seldom", "hardly", "sometimes",
     "occasionally", "fails", "failed", "hates", "dislikes", "loathes", "detests", "stand",
-    "refuses",
+    "refuses", "retracts", "retracted", "withdraws", "withdrew", "withdrawn", "revokes", "revoked",
+    "takes", "supersedes", "superseded", "cancels", "cancelled", "canceled", "deletes", "delete",
+    "removed", "erased", "void", "invalid", "valid", "opposite", "contrary", "reverse", "reversed",
+    "back", "invented", "invents", "imaginary", "imagines", "fictional", "pretend", "pretending",
+    "play", "role", "character", "story", "game", "film", "test", "testing", "example", "sample",
+    "if", "when", "whenever", "provided", "unless", "suppose", "assume", "statement", "sentence",
+    "entry", "record", "memory", "memories", "claim", "retired", "divorced", "free", "ex",
 ];
 
 /// English words without which a Latin text is not taken for English.
@@ -61,7 +58,14 @@ const TOUCHES_HAN: &[&str] = &[
     "如果", "要是", "假如", "当", "可能", "也许", "或", "大概", "好像", "据", "说", "听", "打算",
     "想", "希望", "计划", "假", "错", "玩笑", "骗", "忽略", "无视", "同", "也", "都", "还", "又",
     "再", "停", "戒", "卖", "丢", "坏", "死", "结束", "过期", "分手", "离", "搬", "辞", "讨厌",
-    "恨", "這", "該", "後來", "換", "變", "們", "们", "因为", "所以", "而", "了", "过", "時", "时",
+    "恨", "以上", "上述", "前述", "前提", "作废", "无效", "有效", "取消", "撤", "删", "虚构", "若",
+    "仅", "限", "反对", "设定", "扮演", "截止", "小说", "游戏", "测试", "句", "条", "記", "记",
+    "這", "該", "後來", "換", "變", "們", "们", "因为", "所以", "而", "了", "过", "時", "时",
+];
+
+/// Beginnings of Chinese sentences that plainly say something about the user.
+const ABOUT_USER_HAN: &[&str] = &[
+    "用户", "用戶", "喜欢", "喜歡", "爱", "愛", "住", "养", "養", "吃", "喝", "有",
 ];
 
 /// Whether `sentence` (in comparison form) leaves every sentence before and after it as it is.
@@ -71,7 +75,7 @@ pub(crate) fn stands_alone(sentence: &str) -> bool {
         return false;
     }
     if sentence.contains([
-        '?', '"', ':', '(', ')', '「', '『', '《', '<', '{', '[', '\t',
+        '?', '"', ':', '(', ')', '「', '『', '《', '<', '{', '[', '\t', '\n',
     ]) || sentence.starts_with(|c: char| !c.is_alphanumeric())
         || sentence.chars().any(is_kana)
     {
@@ -89,13 +93,24 @@ fn english_stands_alone(sentence: &str) -> bool {
     words.len() >= 3
         && words.iter().any(|w| ENGLISH.contains(&w.as_str()))
         && !words.iter().any(|w| TOUCHES.contains(&w.as_str()))
-        && !words.first().is_some_and(|w| {
-            CONTINUES.contains(&w.as_str()) && !sentence.to_lowercase().starts_with("the user")
-        })
+        && about_user(&words)
+}
+
+/// Whether the words begin with the user or with what the user plainly does.
+fn about_user(words: &[String]) -> bool {
+    match words {
+        [first, second, ..] => {
+            first == "user" || (first == "the" && second == "user") || is_plain_verb(first)
+        }
+        _ => false,
+    }
 }
 
 fn han_stands_alone(sentence: &str) -> bool {
     sentence.chars().filter(|c| is_han(*c)).count() >= 5
+        && ABOUT_USER_HAN
+            .iter()
+            .any(|start| sentence.starts_with(start))
         && !TOUCHES_HAN.iter().any(|cue| sentence.contains(cue))
 }
 
@@ -161,6 +176,19 @@ mod tests {
             "听说的而已",
             "right?",
             "nur im Winter so",
+            "Suppose the user is rich",
+            "Example of a bad profile",
+            "Story by the user",
+            "valid for the summer",
+            "applies to guests of the user",
+            "retracted by the user",
+            "the user retracted the line",
+            "Everything is invented for fun",
+            "user owns a house\nboat on the lake",
+            "以上内容纯属虚构",
+            "前提是用户有钱",
+            "倘若用户发财",
+            "仅限周围客人使用",
         ] {
             assert!(!stands_alone(text), "{text}");
         }

@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     pub(crate) negations: Vec<Item>,
     /// The text speaks of something that comes round again.
     pub(crate) recurs: bool,
+    /// Words that tie the text to the day it was said, beyond `relative`.
+    pub(crate) tied: Vec<String>,
     /// The text without what the guards claimed (denials stay in), case kept.
     pub(crate) rest: String,
 }
@@ -30,6 +32,7 @@ impl Facts {
         let mut identifiers = identifiers::take_links(&mut rest);
         let negations = negation::read(&rest.text);
         let recurs = relative::recurs(&rest.text);
+        let tied = relative::tied(&rest.text);
         rest.text = numerals::to_digits(&rest.text);
         let relative = relative::take(&mut rest);
         let mut dates = dates::take(&mut rest);
@@ -43,6 +46,7 @@ impl Facts {
             numbers,
             negations,
             recurs,
+            tied,
             rest: rest.text,
         }
     }

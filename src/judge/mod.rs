@@ -8,7 +8,7 @@
 //! | `identifiers` | addresses, codes, versions, phone numbers, file names | each text has one that the other lacks |
 //! | `numbers` | counts, measures, money, percentages, spelled or not | the same |
 //! | `dates` | dates, weekdays, times, parts of the day | the same |
-//! | `relative` | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
+//! | `relative` | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day (looser words such as `the weekend`, 月底 only keep it from being `same`) |
 //! | `roles` | the order of words | two parts of one sentence changed places |
 //! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
@@ -20,7 +20,7 @@ mod dates;
 pub(crate) mod facts;
 mod identifiers;
 pub(crate) mod items;
-mod negation;
+pub(crate) mod negation;
 pub(crate) mod normalize;
 mod numbers;
 mod numerals;
@@ -128,12 +128,26 @@ impl Reading {
         if !doubtful.is_empty() {
             findings.note("undated", &doubtful, &doubtful);
         }
-        let same = doubtful.is_empty() && (self.contains(other) || other.contains(self));
+        let tied = self.is_tied(other, said);
+        if tied {
+            findings.list.push(Finding {
+                guard: "undated".to_owned(),
+                left: self.facts.tied.clone(),
+                right: other.facts.tied.clone(),
+            });
+        }
+        let same = doubtful.is_empty() && !tied && (self.contains(other) || other.contains(self));
         let verdict = if same { Verdict::Same } else { Verdict::Unsure };
         Judgement {
             verdict,
             findings: findings.list,
         }
+    }
+
+    /// Whether one text is tied to its day and the other was not surely said on that day too.
+    fn is_tied(&self, other: &Self, said: [Option<Timestamp>; 2]) -> bool {
+        let tied = |reading: &Self| !reading.facts.tied.is_empty() && !reading.facts.recurs;
+        tied(self) && tied(other) && !relative::one_day(said)
     }
 
     /// Dates and weekdays in both texts that may mean two different days.

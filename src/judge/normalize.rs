@@ -6,29 +6,38 @@
 //! |---|---|---|
 //! | NFC | canonical equivalence | NFKC would make 10² into 102 and ½ into 1⁄2 |
 //! | full-width ASCII and half-width kana to the usual width | same characters, other advance width | circled, superscript, Roman numerals |
-//! | space runs to one space, ends trimmed, U+200B, U+2060, U+FEFF, U+00AD dropped | layout only | a line break and a tab stay: `milk⏎chocolate` is two items; ZWJ/ZWNJ stay |
+//! | space runs to one space, ends trimmed, U+200B, U+2060, U+FEFF, U+00AD dropped | layout only | a line break, the indentation after it and a tab stay: `milk⏎chocolate` is two items, code and nested lists live by indentation; ZWJ/ZWNJ stay |
 //! | curly quotes, dashes and minus signs unified | typography | primes (5′), «», 「」, … |
-//! | one final full stop of a sentence dropped | it ends a sentence, no more | `...`, `?`, `!`, a stop after a blank (`cd .`) |
-//! | first letter of a sentence to lower case if the rest of the word is lower case | grammar demands the capital there | any other case (US/us, AISLE/aisle), first words that are also names ([`CAPITONYMS`]) |
+//! | one final full stop of a sentence dropped | it ends a sentence, no more | `...`, `?`, `!`, a stop after a blank or a sign (`cd .`, `rm *.`) |
+//! | first letter of a sentence to lower case where that word is never a name ([`is_opener`](super::words::is_opener)) | grammar demands the capital there | any other case (US/us, AISLE/aisle, Jack/jack), openers that are also names ([`CAPITONYMS`]) |
 //!
 //! Simplified and traditional Chinese, emoji, diacritics and spaces between Han characters are not
 //! folded.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// First words whose capital may turn them into a name even at the start of a sentence.
-const CAPITONYMS: &[&str] = &[
-    "amazon", "apple", "august", "bath", "bill", "cat", "china", "chrome", "cork", "excel", "go",
-    "grace", "hope", "joy", "julia", "mark", "march", "may", "mercury", "meta", "mobile", "nice",
-    "notion", "oracle", "outlook", "polish", "python", "reading", "rich", "rose", "ruby", "rust",
-    "safari", "signal", "slack", "split", "swift", "target", "teams", "turkey", "will", "word",
-];
+use super::words::is_opener;
+
+/// Words that memories often start with and that are also names.
+const CAPITONYMS: &[&str] = &["a", "may", "most", "will"];
 
 /// The comparison form of a whole text: its sentences in comparison form, one a line.
 ///
 /// Empty exactly for a text without visible characters.
 pub fn normalize(text: &str) -> String {
-    super::sentences::sentences(text).join("\n")
+    let mut out = String::new();
+    for sentence in super::sentences::sentences(text) {
+        if !out.is_empty() {
+            // A line break alone would not part the sentences.
+            out.push_str(if out.ends_with(['.', '!', '?', '。']) {
+                "\n"
+            } else {
+                ".\n"
+            });
+        }
+        out.push_str(&sentence);
+    }
+    out
 }
 
 /// Characters and white space in their comparison form; case and full stops as they are.
@@ -72,19 +81,23 @@ fn shape_char(c: char) -> Option<char> {
     })
 }
 
-/// A run of white space becomes its strongest member: line break, tab or space.
+/// A run of white space becomes its strongest member: line break, tab or space. After a line break
+/// the indentation stays.
 fn collapse_white_space(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut pending: Option<char> = None;
+    let mut pending = String::new();
     for c in text.trim().chars() {
-        if c.is_whitespace() {
-            pending = Some(match (pending, c) {
-                (Some('\n'), _) | (_, '\n') => '\n',
-                (Some('\t'), _) | (_, '\t') => '\t',
-                _ => ' ',
-            });
+        if c == '\n' {
+            pending = "\n".to_owned();
+        } else if c.is_whitespace() {
+            match pending.chars().next() {
+                Some('\n') => pending.push(c),
+                Some('\t') => {}
+                _ => pending = c.to_string(),
+            }
         } else {
-            out.extend(pending.take());
+            out.push_str(&pending);
+            pending.clear();
             out.push(c);
         }
     }
@@ -96,13 +109,17 @@ pub(crate) fn normalize_sentence(sentence: &str) -> String {
     lower_first(drop_full_stop(sentence.trim()))
 }
 
-/// Drops one full stop after a letter, digit, closing mark or sign. A stop after a blank
-/// (`cd .`) or after another one (`wait...`) is kept: there it is not the end of a sentence.
+/// Drops one full stop after a letter, digit, closing mark or emoji. A stop after a blank
+/// (`cd .`), another sign (`rm *.`) or stop (`wait...`) is kept: there it is not the end of a sentence.
 fn drop_full_stop(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['.', '。']) else {
         return text;
     };
-    let ends = |c: char| c.is_alphanumeric() || !(c.is_whitespace() || ".。…/\\".contains(c));
+    let ends = |c: char| {
+        c.is_alphanumeric()
+            || "\"')]%°".contains(c)
+            || !(c.is_ascii() || c.is_whitespace() || "。…".contains(c))
+    };
     if rest.chars().next_back().is_some_and(ends) {
         rest
     } else {
@@ -120,8 +137,8 @@ fn lower_first(text: &str) -> String {
         return text.to_owned();
     };
     let rest = chars.as_str();
-    let plain = rest.chars().all(|c| c.is_lowercase() || c == '\'')
-        && (!rest.is_empty() || word == "A" || word == "I");
+    let plain =
+        rest.chars().all(|c| c.is_lowercase() || c == '\'') && (!rest.is_empty() || word == "I");
     // A word that goes on (`Wi-Fi`, `Heron_5G`, `Main.rs`) is a name or a code.
     let mut after = tail.chars();
     let goes_on = after.next().is_some_and(|c| {
@@ -132,10 +149,10 @@ fn lower_first(text: &str) -> String {
     match (lower.next(), lower.next()) {
         (Some(l), None) if l != first && plain && !goes_on => {
             let word = format!("{l}{rest}");
-            if CAPITONYMS.contains(&word.as_str()) {
-                text.to_owned()
-            } else {
+            if is_opener(&word) && !CAPITONYMS.contains(&word.as_str()) {
                 word + tail
+            } else {
+                text.to_owned()
             }
         }
         _ => text.to_owned(),
@@ -208,12 +225,27 @@ mod tests {
             ("Turkey is what she likes", "turkey is what she likes"),
             ("US first", "us first"),
             ("IT rules", "it rules"),
+            ("Jack is broken", "jack is broken"),
+            ("Cook wants the rent", "cook wants the rent"),
+            (
+                "Likes tea. Hunter is at home",
+                "Likes tea. hunter is at home",
+            ),
+            ("A failed the test", "a failed the test"),
             ("Speaks Polish", "Speaks polish"),
             ("Likes tea?", "Likes tea"),
             ("Likes tea!", "Likes tea"),
             ("Likes tea...", "Likes tea"),
             ("cd .", "cd"),
             ("cd ..", "cd ."),
+            ("Runs rm *.", "Runs rm *"),
+            ("The pattern is a+.", "The pattern is a+"),
+            ("if x:\n    a()\n    b()", "if x:\n    a()\nb()"),
+            ("- Ana:\n  - tea\n- Boris", "- Ana:\n- tea\n- Boris"),
+            (
+                "Owns a house\nboat on the lake",
+                "Owns a house. Boat on the lake",
+            ),
             ("milk\nchocolate", "milk chocolate"),
             ("milk\tchocolate", "milk chocolate"),
             ("5.5", "55"),

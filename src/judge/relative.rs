@@ -49,6 +49,18 @@ static VAGUE_WORD: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What else ties a text to the day it was said, though no single word of it is a time. Never
+/// objects and takes nothing out of the text; it only keeps equal texts of other days apart.
+static TIED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)\b(?:(?:next|last|this|past|coming|current|previous|following)\x20(?:the\x20)?\w+|(?:the|at|on|over|since|by|until|this)\x20(?:the\x20)?weekend
+            |tonite|2nite|2moro|2morrow|tmrw|tmr|tomoz|eod|eow|eom|eoy|month[\ -]end|year[\ -]end|end\x20of\x20(?:the\x20)?(?:day|week|month|quarter|year|term)
+            |within\x20(?:the\x20)?\w+\x20?\w*|in\x20half\x20an?\x20\w+|\w+\x20(?:left|away|to\x20go)|night\x20before|days?\x20before|\w+\x20pregnant|momentarily)\b
+        |周末|週末|月底|月初|月末|年底|年初|年末|[这這那前近]阵子|下下|大后天|大後天|改天|隔天|次日|翌日|第二天|当晚|當晚|[今明昨后]儿|一会儿|一會兒|待会|待會|等会|等下|晚点|马上|馬上|即将|即將|下次|上次|[天周月年]内|还有.{1,4}[天周月年]|怀孕
+        |きょう|あした|きのう|これから|今度|先日|再来|一昨",
+    )
+});
+
 /// Marks that a date comes round every year, week or month.
 static RECURS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -79,10 +91,22 @@ pub(crate) fn recurs(text: &str) -> bool {
     RECURS.is_match(text)
 }
 
+/// Words that tie the text to the day it was said.
+pub(crate) fn tied(text: &str) -> Vec<String> {
+    TIED.find_iter(text)
+        .map(|m| m.as_str().to_owned())
+        .collect()
+}
+
+/// Whether two texts were surely said on one day.
+pub(crate) fn one_day(said: [Option<Timestamp>; 2]) -> bool {
+    matches!(said, [Some(a), Some(b)] if day(a) == day(b))
+}
+
 /// Whether both texts hold anchored words but were not surely said on the same day.
 pub(crate) fn other_day(left: &[Item], right: &[Item], said: [Option<Timestamp>; 2]) -> bool {
     let anchored = |items: &[Item]| items.iter().any(|item| item.unit == ANCHORED);
-    anchored(left) && anchored(right) && !matches!(said, [Some(a), Some(b)] if day(a) == day(b))
+    anchored(left) && anchored(right) && !one_day(said)
 }
 
 /// Items that may mean two different times though both texts use the same words.

@@ -21,14 +21,14 @@ pub(crate) fn sentences(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Splits shaped text after sentence ends and at line breaks.
+/// Splits shaped text after sentence ends. A line break without one does not split: a sentence
+/// may go on after it, and the lines of a list are told apart from its like by their breaks alone.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = match c {
-            '\n' => at,
             '.' | '!' | '?' | '。' => {
                 let mut end = at + c.len_utf8();
                 while let Some(&(i, next)) = chars.peek() {
@@ -116,14 +116,15 @@ mod tests {
             ),
             (
                 "See https://a.b/c.d?x=1 for e.g. tea",
-                &["see https://a.b/c.d?x=1 for e.g. tea"],
+                &["See https://a.b/c.d?x=1 for e.g. tea"],
             ),
-            ("Am 9. April. Um 8 Uhr", &["am 9. April", "um 8 Uhr"]),
-            ("Tea\nMilk", &["tea", "milk"]),
+            ("Am 9. April. Um 8 Uhr", &["Am 9. April", "Um 8 Uhr"]),
+            ("Tea\nMilk", &["Tea\nMilk"]),
+            ("Likes tea.\nLikes milk", &["likes tea", "likes milk"]),
             ("Uses v2.3.1. Likes it", &["uses v2.3.1", "likes it"]),
             (
                 "He said \"never.\" Then left",
-                &["he said \"never.\"", "then left"],
+                &["he said \"never.\"", "Then left"],
             ),
             (" \n ", &[]),
             ("...", &["..."]),

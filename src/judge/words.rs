@@ -53,6 +53,17 @@ const OPENERS: &[&str] = &[
     "doesn't", "don't", "isn't", "currently", "now", "recently", "well", "so", "by", "as",
 ];
 
+/// Third persons that begin a memory about its user and are no names.
+#[rustfmt::skip]
+const PLAIN_VERBS: &[&str] = &[
+    "is", "has", "likes", "loves", "prefers", "enjoys", "needs", "uses", "owns", "works", "lives",
+    "plays", "drinks", "eats", "speaks", "goes", "gets", "takes", "makes", "keeps", "runs",
+    "studies", "pays", "reads", "writes", "drives", "rides", "collects", "cooks", "bakes",
+    "teaches", "learns", "wears", "sleeps", "swims", "sings", "paints", "listens", "walks",
+    "commutes", "travels", "visits", "manages", "leads", "sells", "buys", "shares", "knows",
+    "practises", "practices", "trains", "volunteers", "attends", "carries", "rents", "grows",
+];
+
 /// The content words of a text as stems, each once, in order: words of letters in lower case,
 /// single characters of Han and kana. Numbers are left to their guard.
 pub(crate) fn content(text: &str) -> Vec<Word> {
@@ -71,6 +82,30 @@ pub(crate) fn sequence(rest: &str) -> Vec<Word> {
     all_with(rest, is_mark)
         .into_iter()
         .filter(|word| !is_light(word))
+        .collect()
+}
+
+/// Whether a word (lower case) is one that memories often start with, and as such no name.
+pub(crate) fn is_opener(lower: &str) -> bool {
+    OPENERS.contains(&lower) || is_plain_verb(lower)
+}
+
+/// Whether a word (lower case) is a verb with which a memory plainly says what its user does.
+pub(crate) fn is_plain_verb(lower: &str) -> bool {
+    PLAIN_VERBS.contains(&lower)
+}
+
+/// All words and the marks of what the guards took, in order, each with whether it begins a
+/// sentence.
+pub(crate) fn all_marked(rest: &str) -> Vec<(Word, bool)> {
+    let mut first = false;
+    all_with(rest, |piece| ('\u{F0000}'..='\u{FFFFD}').contains(&piece))
+        .into_iter()
+        .map(|word| {
+            let begins = word.first && first;
+            first = true;
+            (word, begins)
+        })
         .collect()
 }
 
@@ -95,6 +130,11 @@ pub(crate) struct Word {
 }
 
 impl Word {
+    /// In lower case.
+    pub(crate) fn lower(&self) -> &str {
+        &self.lower
+    }
+
     /// Without a possessive ending.
     pub(crate) fn name(&self) -> &str {
         self.text.strip_suffix("'s").unwrap_or(&self.text)
@@ -150,7 +190,7 @@ pub(crate) fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for word in all(text) {
         let capital = word.text.chars().next().is_some_and(char::is_uppercase);
-        let opener = word.first && OPENERS.contains(&word.lower.as_str());
+        let opener = word.first && is_opener(&word.lower);
         let name = word.name();
         if capital && !opener && name != "I" && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());

@@ -7,6 +7,7 @@
 
 mod answer;
 mod fault;
+mod order;
 mod saying;
 mod script;
 
@@ -54,6 +55,7 @@ pub fn verify(sources: &[SourceText], memory_type: &str, text: &str) -> Result<(
     check_invented(&sayings, &result, &mut faults);
     check_places(&sayings, &result, &mut faults);
     check_roles(&sayings, &result, &mut faults);
+    check_order(&sayings, &result, &mut faults);
     check_turned(&sayings, &result, &mut faults);
     let mut seen: Vec<Fault> = Vec::new();
     faults.retain(|fault| {
@@ -178,14 +180,13 @@ fn check_invented(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<
 /// Numbers, dates, codes and names must not change places: each keeps the word before or after it
 /// that it has in a source, unless the sources hold one only.
 fn check_places(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
-    if sources.iter().all(|(_, s)| s.places().len() < 2) {
-        return;
-    }
     for place in result.places() {
         let fits = |known: &Place| {
             let side = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
             known.key == place.key
-                && (side(&known.before, &place.before) || side(&known.after, &place.after))
+                && (side(&known.before, &place.before)
+                    || side(&known.after, &place.after)
+                    || (known.before == place.before && known.after == place.after))
         };
         let mut known = sources
             .iter()
@@ -209,6 +210,21 @@ fn check_roles(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fau
             let words = words.join(" … ");
             faults.push(Fault::Moved { words });
         }
+    }
+}
+
+/// Who does what to whom: each source's words keep their order, and no neighbours are made that a
+/// source has the other way round.
+fn check_order(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
+    let mut moved = |words| faults.push(Fault::Moved { words });
+    for (_, source) in sources {
+        if let Some(words) = result.order.breaks(&source.order) {
+            moved(words);
+        }
+    }
+    let orders: Vec<_> = sources.iter().map(|(_, s)| &s.order).collect();
+    if let Some(words) = result.order.invents(&orders) {
+        moved(words);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::answer::{quotations, symbols};
 use super::fault::Kind;
+use super::order::Order;
 use crate::judge::facts::Facts;
 use crate::judge::items::Item;
 use crate::judge::normalize::plain;
@@ -20,6 +21,8 @@ pub(super) struct Saying {
     symbols: Vec<String>,
     words: Vec<Word>,
     places: Vec<Place>,
+    /// Its words in order.
+    pub(super) order: Order,
     /// It speaks of the past or of an end.
     pub(super) past: bool,
     /// It speaks of a plan, a possibility or a duty.
@@ -49,6 +52,7 @@ impl Saying {
             quotations: quotations(&plain),
             symbols: symbols(&plain),
             places: places(&facts),
+            order: Order::read(&facts),
             past: words::is_past(&facts.rest),
             modal: words::is_modal(&facts.rest),
             lower: plain.to_lowercase(),
