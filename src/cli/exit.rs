@@ -121,8 +121,9 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<UndoError>() {
         return of_undo(error);
     }
-    if cause.is::<StoreError>() {
-        return Some(Exit::Store);
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        let bad_url = matches!(error, StoreError::BadUrl(_));
+        return Some(if bad_url { Exit::Usage } else { Exit::Store });
     }
     if let Some(error) = cause.downcast_ref::<EmbedError>() {
         return of_embed(error);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError, Value};
+use redis::{
+    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Value,
+};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::store::{StoreError, reply};
@@ -31,7 +33,7 @@ impl Default for ConnectOptions {
 /// A lost connection is opened again by the next command; a command is never sent twice.
 ///
 /// # Errors
-/// [`StoreError::BadUrl`], [`StoreError::Unreachable`], [`StoreError::Auth`],
+/// [`StoreError::BadUrl`], [`StoreError::Unreachable`], [`StoreError::NotRedis`], [`StoreError::Auth`],
 /// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
 pub async fn connect(
     url: &SecretString,
@@ -80,6 +82,9 @@ fn connect_error(error: RedisError, address: &str) -> StoreError {
             address: address.to_owned(),
             detail,
         };
+    }
+    if error.kind() == ErrorKind::Parse {
+        return StoreError::NotRedis(address.to_owned());
     }
     error.into()
 }
