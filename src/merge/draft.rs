@@ -323,7 +323,8 @@ impl Pipeline {
                         apart.push(together[0].keep);
                     } else {
                         let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                        let left = draft.left(keeps, reason, detail, Vec::new());
+                        let findings = findings(&draft.claims(&keeps));
+                        let left = draft.left(keeps, reason, detail, findings);
                         draft.plan.groups_left.push(left);
                     }
                 }
