@@ -210,7 +210,7 @@ settings! {
     "Embedding model" {
         /// Name of a model manifest, or the path of one
         model ("MODEL"): String = "all-MiniLM-L6-v2-int8";
-        /// Folder that holds the model's files
+        /// Folder that holds the model's folder, named as the model, with its files
         model_dir ("DIR"): Option<PathBuf> = "";
         /// Path of the ONNX Runtime library (libonnxruntime.so)
         onnxruntime ("FILE"): Option<PathBuf> = "";

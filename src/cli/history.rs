@@ -28,7 +28,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if args.json {
         context.out.json(&document(&entries))?;
     } else if entries.is_empty() {
-        context.out.note("nothing was merged yet");
+        context.out.note(&match &args.user {
+            Some(name) => format!("nothing of user {} was merged yet", user(name)),
+            None => "nothing was merged yet".to_owned(),
+        });
     } else {
         let rows = entries.iter().map(row).collect();
         let header = ["when", "what", "merge", "user", "memories", "run"];

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use clap::ArgGroup;
+
 use super::exit::Exit;
 use super::plan_file::PlanFile;
 use super::results::Results;
@@ -27,9 +29,10 @@ Examples:
 /// Merge the near-duplicate memories of users
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
+#[command(group(ArgGroup::new("who").args(["user", "all_users"]).required(true).multiple(true)))]
 pub(super) struct Args {
     /// A user whose memories to merge, exactly as stored; can be given several times
-    #[arg(long, value_name = "NAME", required_unless_present = "all_users")]
+    #[arg(long, value_name = "NAME")]
     user: Vec<String>,
     /// All users, except the shared ids "" and "system" unless --user names them
     #[arg(long)]

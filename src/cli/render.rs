@@ -90,7 +90,7 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
             style.dim(&format!("{kind}{}", merge.merge_id))
         ),
     ];
-    let names = names(&merge.sources);
+    let names = names(&merge.sources, style);
     let name = |key: &str| {
         let found = merge
             .sources
@@ -115,7 +115,10 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
 }
 
 /// The keys in short, whole where they cannot be told apart.
-fn names(sources: &[PlanSource]) -> Vec<String> {
+fn names(sources: &[PlanSource], style: Style) -> Vec<String> {
+    if style.verbose {
+        return sources.iter().map(|source| escape(&source.key)).collect();
+    }
     short_keys(
         &sources
             .iter()
@@ -214,7 +217,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
         lines.extend(sources(
             &group.members,
-            &names(&group.members),
+            &names(&group.members, style),
             &style.yellow("·"),
             style,
         ));
@@ -232,8 +235,8 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 /// What would change that a group or a memory is left alone.
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
-        Reason::NeedsLlm => "no text says it all; set --llm-url to have one written",
-        Reason::LlmFailed => "mend what the LLM's error says, then run again",
+        Reason::NeedsLlm => "no text provably says it all; set --llm-url to have one written",
+        Reason::LlmFailed => "all of the LLM's error with -v; `memfold doctor` looks at the server",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",
         Reason::GroupTooLarge => "raise --max-group-chars if the LLM can read that much",
         Reason::DifferentExpiry => "--ttl min or max lets the result expire with the first or last",
@@ -243,6 +246,7 @@ pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
             "configure the index's own model (--model), or --write-vector centroid"
         }
         Reason::WriteRefused => "the server refused the write; `memfold doctor` looks at it",
+        Reason::Malformed => "-v says why; `memfold doctor` looks at the names of the fields",
         Reason::NoVector | Reason::BadVector => "the agent must store it again with a vector",
         Reason::ForeignUser => "the index takes their users' ids for this one; memfold does not",
         Reason::NotIndexed => {
@@ -347,14 +351,15 @@ fn report_summary(report: &Report, style: Style) -> String {
 /// Rows under a header, columns as wide as their longest cell; cells must be escaped.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, style: Style) -> String {
     let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(header.iter().map(|name| style.bold(name)));
+    table.load_style(NOTHING).set_header(header);
     table.add_rows(rows);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table.trim_fmt() + "\n"
+    let text = table.trim_fmt();
+    // Painted at the end, for the codes would count as columns.
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{}\n{rest}\n", style.bold(first))
 }
 
 #[cfg(test)]

@@ -115,7 +115,8 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
                 .map_or_else(|| "not at all".to_owned(), moment),
         ),
     ];
-    facts.retain(|(_, value)| !value.is_empty());
+    let undone = stored.state == State::Undone;
+    facts.retain(|(name, value)| !value.is_empty() && (!undone || *name != "undo until"));
     let width = facts
         .iter()
         .map(|(name, _)| columns(name))
@@ -134,7 +135,8 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
             .map_or_else(|| "no date".to_owned(), moment);
         let said = match text {
             Some(text) => style.fit(text, style.width / 2),
-            None => "(not in the undo store)".to_owned(),
+            None if undone => "(brought back)".to_owned(),
+            None => "(no longer in the undo store)".to_owned(),
         };
         vec![
             escape(&source.key),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError, Value};
+use redis::{
+    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Value,
+};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::store::{StoreError, reply};
@@ -32,7 +34,8 @@ impl Default for ConnectOptions {
 /// A lost connection is opened again by the next command; a command is never sent twice.
 ///
 /// # Errors
-/// [`StoreError::BadUrl`], [`StoreError::Database`], [`StoreError::Unreachable`], [`StoreError::Auth`],
+/// [`StoreError::BadUrl`], [`StoreError::Database`], [`StoreError::Unreachable`],
+/// [`StoreError::NotRedis`], [`StoreError::Auth`],
 /// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
 pub async fn connect(
     url: &SecretString,
@@ -85,6 +88,9 @@ fn connect_error(error: RedisError, address: &str) -> StoreError {
             address: address.to_owned(),
             detail,
         };
+    }
+    if error.kind() == ErrorKind::Parse {
+        return StoreError::NotRedis(address.to_owned());
     }
     error.into()
 }

@@ -14,6 +14,9 @@ pub enum StoreError {
         /// The client's error.
         detail: String,
     },
+    /// Something answers, but not Redis.
+    #[error("what answers at {0} is no Redis server; correct --redis-url")]
+    NotRedis(String),
     /// The URL cannot be understood.
     #[error("the Redis URL is not usable: {0}; expected redis://[user:password@]host:port[/db]")]
     BadUrl(String),
