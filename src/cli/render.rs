@@ -22,7 +22,7 @@ pub(crate) fn plan(plan: &Plan, style: Style) -> String {
     let mut lines = vec![heading(plan, style)];
     for (i, merge) in plan.merges.iter().enumerate() {
         let title = format!("merge {} of {}", i + 1, plan.merges.len());
-        lines.extend(merge_lines(&title, merge, style));
+        lines.extend(merge_lines(&title, "", merge, style));
     }
     lines.extend(groups_left(&plan.groups_left, style));
     lines.extend(left_alone(&plan.left_alone, style));
@@ -42,7 +42,7 @@ pub(crate) fn report(report: &Report, style: Style) -> String {
             .find(|merge| merge.merge_id == done.merge_id);
         let title = format!("merged {} of {}", i + 1, report.merged.len());
         match planned {
-            Some(merge) => lines.extend(merge_lines(&title, merge, style)),
+            Some(merge) => lines.extend(merge_lines(&title, &done.merge_id, merge, style)),
             None => lines.push(format!(
                 "{title} {} {}",
                 done.merge_id,
@@ -80,14 +80,16 @@ pub(crate) fn user(user: &str) -> String {
     }
 }
 
-fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
+/// `id` is that of a merge that was made, else empty: one that is only planned cannot be shown by it.
+fn merge_lines(title: &str, id: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
     let kind = partition(&merge.partition.scope, &merge.partition.memory_type);
+    let aside = format!("{kind}{id}");
     let mut lines = vec![
         String::new(),
         format!(
             "{}  {}",
             style.green(title),
-            style.dim(&format!("{kind}{}", merge.merge_id))
+            style.dim(aside.trim_end_matches(" · "))
         ),
     ];
     let names = names(&merge.sources, style);
