@@ -196,9 +196,9 @@ fn groups() {
             split += usize::from(action == "merge" && places.len() > 1);
         }
     }
-    // Measured: 3 absorbed (`book club` and `Book club` stay apart), 6 blocks of one fact split (most of them by denials in a part of it).
-    assert!(absorbed >= 3 && split <= 6);
     println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
+    // Measured: 4 absorbed, 6 blocks of one fact split (most of them by denials in a part of it).
+    assert!(absorbed >= 4 && split <= 6);
 }
 
 /// What a lazy summarizer gets through: one source returned as the merged text.
@@ -231,12 +231,12 @@ fn a_returned_source_is_accepted_only_if_it_says_all() {
             );
         }
     }
-    // Measured: 66 of the 126 pairs of one fact that no guard holds back need no new text (79 if the
-    // order of words and small words were free, which lets `dog bit cat` pass for `cat bit dog`); of
-    // the others 6 + 2 pass (`father` inside `father-in-law`, `Left Ghent` beside `Lives in Ghent`), which
-    // only the judge can tell. Joined texts say all that both say, so they pass by design.
     println!("one source accepted {accepted:?}, concatenation accepted {merged:?}");
-    assert!(accepted["same"] >= 66 && accepted["different"] <= 6 && accepted["update"] <= 2);
+    // Measured: for 44 of the 126 pairs of one fact that no guard holds back one of the two says
+    // all, word by word; of the others none passes. Two sentences side by side pass only where each
+    // says one plain thing of the user.
+    assert!(accepted["same"] >= 44 && accepted["different"] == 0 && accepted["update"] == 0);
+    assert!(merged["different"] == 0 && merged["update"] == 0);
 }
 
 #[test]

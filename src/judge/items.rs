@@ -11,9 +11,9 @@ fn mark(n: u32) -> char {
     char::from_u32(TAKEN + n.min(0xFFFD)).unwrap_or('\u{FFFC}')
 }
 
-/// Whether a character stands in the text for something that the guards took.
+/// Whether a character is the mark of something taken.
 pub(crate) fn is_mark(c: char) -> bool {
-    (TAKEN..=TAKEN + 0xFFFD).contains(&u32::from(c))
+    ('\u{F0000}'..='\u{FFFFD}').contains(&c)
 }
 
 /// One thing a guard found: a number, a date, a code, a negation.

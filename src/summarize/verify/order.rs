@@ -1,185 +1,155 @@
-//! In which order a text says its words, for who did what to whom.
+//! Whether the sentences of a merged text are those of its sources.
 //!
-//! `The dog bit the cat` and `The cat bit the dog` hold the same words. So every source must stand
-//! in the merged text word after word, with whatever else in between; only the members of a list
-//! and whole sentences may change places. Words that could be anything's (articles, `and`, forms of
-//! `be` and `have`) are left out; pronouns may go but not come; everything else counts, above all
-//! `user`, prepositions, `or`, `if`, denials.
+//! - Every sentence of the text is a sentence of a source, word by word, or joins several that differ
+//!   in one place by a list in that place: `likes tea with honey, ginger`.
+//!   A member is one word (or name), or a phrase with its own preposition, so that nothing said of
+//!   one member can be read of another.
+//! - Every sentence of every source stands in a sentence of the text: its words in their order, from
+//!   the first on. What comes between or after them must not limit them (`if`, `only`, `former`)
+//!   nor, between them, change who does what to whom.
 
-use crate::judge::facts::Facts;
-use crate::judge::items::Item;
-use crate::judge::words::{self, Word};
+use super::words::{Token, Word};
 
-/// Words that say nothing about who, what, where or whether.
-#[rustfmt::skip]
-const FREE: &[&str] = &[
-    "a", "an", "the", "is", "are", "be", "being", "am", "has", "have", "having", "do", "does",
-    "doing", "that", "which", "who", "called", "named", "also", "too", "both", "well",
-    "please", "basically", "yeah", "der", "die", "das", "ein", "eine", "einen", "el", "la", "los",
-    "las", "un", "una", "ist", "的", "地", "得", "也", "都", "就", "啊", "吧", "呢", "呀", "哈", "嘛",
-    "之", "这", "這", "那", "个", "個",
-];
-
-/// Words that a source may lose, since they stand for what is named elsewhere, but that no text
-/// may gain.
-#[rustfmt::skip]
-const POINTERS: &[&str] = &[
-    "it", "its", "he", "she", "they", "them", "their", "theirs", "his", "her", "hers", "him", "i",
-    "me", "my", "mine", "we", "us", "our", "you", "your", "this", "these", "those", "there", "他", "她",
-    "它", "我", "你", "您", "其", "们", "們",
-];
-
-/// Words between the members of a list.
-const JOINTS: &[&str] = &["and", "&", "y", "und", "和", "与", "與", "及", "并", "且"];
-
-/// Han characters that name the user together.
-const USER_HAN: [&str; 4] = ["用", "户", "用", "戶"];
-
-/// A word, or what a guard took.
-#[derive(Clone, Debug)]
-enum Token {
-    Word(String),
-    Item(Item),
-}
-
-impl Token {
-    /// Whether this token of the merged text says what `source`'s token says.
-    fn says(&self, source: &Self) -> bool {
-        match (self, source) {
-            (Self::Word(a), Self::Word(b)) => a == b,
-            (Self::Item(a), Self::Item(b)) => a.covers(b),
-            _ => false,
-        }
-    }
-
-    fn is(&self, word: &str) -> bool {
-        matches!(self, Self::Word(w) if w == word)
-    }
-
-    fn words(&self) -> &str {
-        match self {
-            Self::Word(word) => word,
-            Self::Item(item) => &item.words,
-        }
-    }
-}
-
-/// The words of a text in order, in runs whose order among each other is free.
-pub(super) struct Order(Vec<Vec<Token>>);
-
-impl Order {
-    pub(super) fn read(facts: &Facts) -> Self {
-        let items = || {
-            facts
-                .identifiers
-                .iter()
-                .chain(&facts.dates)
-                .chain(&facts.relative)
-                .chain(&facts.numbers)
-        };
-        let mut runs = vec![Vec::new()];
-        for (word, first) in words::all_marked(&facts.rest) {
-            let joins = JOINTS.contains(&word.lower());
-            if (first || joins) && runs.last().is_some_and(|run| !run.is_empty()) {
-                runs.push(Vec::new());
-            }
-            let names = word.text == "A" && !word.first;
-            if joins || FREE.contains(&word.lower()) && !names {
-                continue;
-            }
-            let item = items().find(|item| word.text.chars().eq([item.mark]));
-            let tokens = match item {
-                Some(item) => vec![Token::Item(item.clone())],
-                None => plain(&word).into_iter().map(Token::Word).collect(),
-            };
-            if let Some(run) = runs.last_mut() {
-                run.extend(tokens);
-            }
-        }
-        Self(runs)
-    }
-
-    fn has(&self, token: &Token) -> bool {
-        self.0.iter().flatten().any(|t| t.says(token))
-    }
-
-    /// The first run of `source` that does not stand in this text word after word.
-    pub(super) fn breaks(&self, source: &Self) -> Option<String> {
-        let names_user = |order: &Self| {
-            order
-                .0
-                .iter()
-                .flatten()
-                .any(|t| t.is("user") || USER_HAN.iter().any(|c| t.is(c)))
-        };
-        let all: Vec<&Token> = self.0.iter().flatten().collect();
-        let unnamed = !names_user(self);
-        source.0.iter().find_map(|run| {
-            let mut rest = all.iter();
-            let stands = run
-                .iter()
-                .enumerate()
-                .filter(|(at, t)| {
-                    !(unnamed && *at < 2 && (t.is("user") || USER_HAN.iter().any(|c| t.is(c))))
+/// Whether the sentence `text` is one of `sources` or joins some of them by a list.
+pub(super) fn is_built(text: &[Token], sources: &[&[Token]]) -> bool {
+    sources.iter().any(|source| same(text, source))
+        || listed(text, |wanted, head, foot| {
+            is_shared(head)
+                && wanted.iter().all(|member| {
+                    let has = |list: Vec<&[Token]>| list.iter().any(|known| same(known, member));
+                    sources
+                        .iter()
+                        .any(|s| members(s, head, foot).is_some_and(has))
                 })
-                .filter(|(_, t)| !POINTERS.iter().any(|p| t.is(p)) || self.has(t))
-                .all(|(_, token)| rest.any(|t| t.says(token)));
-            (!stands).then(|| run.iter().map(Token::words).collect::<Vec<_>>().join(" "))
         })
-    }
+}
 
-    /// The first two neighbours of this text that no source has in this order although one has both,
-    /// or a small word that no source has.
-    pub(super) fn invents(&self, sources: &[&Self]) -> Option<String> {
-        let follows = |x: &Token, y: &Token| {
-            let both = sources.iter().filter(|s| {
-                s.0.iter().flatten().any(|t| x.says(t)) && s.0.iter().flatten().any(|t| y.says(t))
+/// Whether all that the sentence `source` says is said in the sentence `text`.
+pub(super) fn covers(text: &[Token], source: &[Token]) -> bool {
+    in_order(text, source)
+        || listed(text, |known, head, foot| {
+            // In their order: a list may rank.
+            let mut known = known.into_iter();
+            members(source, head, foot)
+                .is_some_and(|wanted| wanted.iter().all(|m| known.any(|k| same(k, m))))
+        })
+}
+
+/// Whether `text` can be read as a list between a head and a foot so that `holds` of the three.
+fn listed<'a>(
+    text: &'a [Token],
+    holds: impl Fn(Vec<&'a [Token]>, &'a [Token], &'a [Token]) -> bool,
+) -> bool {
+    (1..text.len()).any(|start| {
+        (start + 1..=text.len()).any(|end| {
+            let (head, foot) = (&text[..start], &text[end..]);
+            members(text, head, foot).is_some_and(|members| holds(members, head, foot))
+        })
+    })
+}
+
+/// The members of the list between `head` and `foot`, if the sentence is those and a list. What
+/// the foot says must be said of the list as a whole: 加蜂蜜、生姜的绿茶.
+fn members<'a>(sentence: &'a [Token], head: &[Token], foot: &[Token]) -> Option<Vec<&'a [Token]>> {
+    let end = sentence.len().checked_sub(foot.len())?;
+    let opens = |t: &Token| {
+        t.word()
+            .is_some_and(|w| w.text == "的" || w.is_preposition())
+    };
+    let fits = head.len() < end
+        && same(&sentence[..head.len()], head)
+        && same(&sentence[end..], foot)
+        && foot.first().is_none_or(opens);
+    fits.then(|| list(&sentence[head.len()..end])).flatten()
+}
+
+/// Whether the words of `source` stand in `text` in their order.
+fn in_order(text: &[Token], source: &[Token]) -> bool {
+    // `reached[at]`: the words of the source so far end with the word before `at`.
+    let mut reached = vec![false; text.len() + 1];
+    reached[0] = true;
+    for (i, token) in source.iter().enumerate() {
+        let mut next = vec![false; text.len() + 1];
+        for (at, _) in text.iter().enumerate().filter(|(_, t)| t.covers(token)) {
+            next[at + 1] = (0..=at).any(|from| {
+                reached[from] && (from == at || i > 0 && may_come_between(&text[from..at]))
             });
-            let in_order = |source: &&&Self| {
-                source.0.iter().any(|run| {
-                    run.iter()
-                        .position(|t| x.says(t))
-                        .is_some_and(|at| run[at + 1..].iter().any(|t| y.says(t)))
-                })
-            };
-            let both: Vec<_> = both.collect();
-            both.is_empty() || both.iter().any(in_order)
-        };
-        let foreign = self.0.iter().flatten().find(|t| {
-            matches!(t, Token::Word(w) if w != "user" && !USER_HAN.contains(&w.as_str()))
-                && !sources
-                    .iter()
-                    .any(|s| s.0.iter().flatten().any(|o| t.says(o)))
-        });
-        if let Some(token) = foreign {
-            return Some(token.words().to_owned());
         }
-        self.0.iter().find_map(|run| {
-            run.windows(2)
-                .find(|pair| !follows(&pair[0], &pair[1]))
-                .map(|pair| format!("{} {}", pair[0].words(), pair[1].words()))
+        reached = next;
+    }
+    // A name that goes on is another one: `Dune`, `Dune Messiah`.
+    let is_name = |token: Option<&Token>| {
+        token
+            .and_then(Token::word)
+            .is_some_and(|w| w.item.is_none() && w.is_capitalised())
+    };
+    (0..=text.len()).any(|at| {
+        reached[at] && may_follow(&text[at..]) && !(is_name(source.last()) && is_name(text.get(at)))
+    })
+}
+
+fn same(a: &[Token], b: &[Token]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.covers(b) && b.covers(a))
+}
+
+/// What several sentences begin with: it says something, and does not say it of one thing only.
+fn is_shared(head: &[Token]) -> bool {
+    let words = || head.iter().filter_map(Token::word);
+    words().any(Word::is_content)
+        && !words().any(|w| {
+            ["only", "just", "exclusively", "solely", "只", "仅", "僅"].contains(&w.text.as_str())
         })
+}
+
+/// The members of a list that is the whole of `tokens`: all one word, or all one phrase. What
+/// qualifies a member may stand in the last one only: 热茶和牛奶 may mean hot milk.
+fn list(tokens: &[Token]) -> Option<Vec<&[Token]>> {
+    let members: Vec<&[Token]> = tokens.split(|t| *t == Token::Joint).collect();
+    let (last, others) = members.split_last()?;
+    let terms = is_term(last) && others.iter().all(|m| is_term(m) && !is_qualified(m));
+    (terms || members.iter().all(|m| is_phrase(m))).then_some(members)
+}
+
+/// One word of content, a name of several, or a short word of Han characters.
+fn is_term(member: &[Token]) -> bool {
+    let words: Vec<&Word> = member.iter().filter_map(Token::word).collect();
+    let short = words.len() <= 2 && words.iter().all(|w| w.is_han());
+    let one = words.len() == 1 || short || words.iter().all(|w| w.is_capitalised());
+    one && !words.is_empty() && words.iter().all(|w| w.is_content())
+}
+
+fn is_qualified(member: &[Token]) -> bool {
+    member.len() > 1 && member[0].word().is_some_and(Word::qualifies)
+}
+
+/// A preposition and words of content: `with raw honey`.
+fn is_phrase(member: &[Token]) -> bool {
+    let mut words = member.iter().filter_map(Token::word);
+    words.next().is_some_and(Word::is_preposition)
+        && member.len() > 1
+        && words.all(|w| w.is_content() && !w.is_han())
+}
+
+/// Whether words may come between those of a source: they describe or measure.
+fn may_come_between(tokens: &[Token]) -> bool {
+    let describes = |t: &Token| {
+        t.word().is_some_and(|w| {
+            w.describes() && !w.is_han() && !(w.item.is_none() && w.is_capitalised())
+        })
+    };
+    match tokens {
+        // 2 spoons of
+        [Token::Word(count), thing, Token::Word(of)] if of.text == "of" => {
+            count.item.is_some() && describes(thing)
+        }
+        _ => tokens.iter().all(describes),
     }
 }
 
-/// The form in which words are compared: stems, denials with what they deny the power of.
-fn plain(word: &Word) -> Vec<String> {
-    let lower = word.lower();
-    if let Some(verb) = lower.strip_suffix("n't") {
-        let verb = match verb {
-            "ca" => "can",
-            "wo" => "will",
-            "sha" => "shall",
-            other => other,
-        };
-        let verb = Some(verb).filter(|v| !FREE.contains(v)).map(str::to_owned);
-        return verb.into_iter().chain(["not".to_owned()]).collect();
-    }
-    vec![match lower {
-        "cannot" => return vec!["can".to_owned(), "not".to_owned()],
-        // A name or an item of a list, not the article.
-        "a" if word.text == "A" && !word.first => "A".to_owned(),
-        "users" => "user".to_owned(),
-        _ => word.stem.clone(),
-    }]
+/// Whether words may follow those of a source. What begins anew after a joint may deny.
+fn may_follow(tokens: &[Token]) -> bool {
+    let joint = tokens.iter().position(|t| *t == Token::Joint);
+    let (close, _) = tokens.split_at(joint.unwrap_or(tokens.len()));
+    !close.iter().filter_map(Token::word).any(Word::denies)
+        && !tokens.iter().filter_map(Token::word).any(Word::limits)
 }

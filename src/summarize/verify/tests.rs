@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod altered;
+
 fn sources(texts: &[&str]) -> Vec<SourceText> {
     texts
         .iter()
@@ -46,19 +48,75 @@ fn faithful_texts_pass() {
             "User does not like phone calls",
         ),
         (
-            &["Likes crime fiction", "Enjoys crime novels"],
-            "Likes and enjoys crime fiction and novels",
-        ),
-        (
             &["Moved in on 2021-07-01", "Moved in on July 1st, 2021"],
             "Moved in on 1 July 2021",
         ),
         (&["押金交了一千二百元", "押金交了1200元"], "押金交了1200元"),
-        (&["会说粤语和日语", "会说日语和粤语"], "会说粤语和日语"),
         (&["不吃辣", "不吃辣,不喝酒"], "不吃辣,不喝酒"),
         (
             &["Sorry is a song she likes", "Sorry is a song"],
             "Sorry is a song she likes",
+        ),
+        (
+            &["Alice likes tea with honey", "Alice likes tea with ginger"],
+            "Alice likes tea with honey, ginger",
+        ),
+        (
+            &["Alice likes tea with honey", "Alice likes tea with ginger"],
+            "Alice likes tea with honey and ginger.",
+        ),
+        (
+            &[
+                "Alice likes tea with honey, ginger",
+                "Alice likes tea with lemon",
+            ],
+            "Alice likes tea with honey, ginger and lemon",
+        ),
+        (
+            &[
+                "Alice likes tea with ginger",
+                "Alice likes tea with honey and with ginger",
+            ],
+            "Alice likes tea with honey and with ginger",
+        ),
+        (
+            &[
+                "Alice likes tea with honey",
+                "Alice likes tea with 2 spoons of honey",
+            ],
+            "Alice likes tea with 2 spoons of honey",
+        ),
+        (
+            &["Flew to Rome with Ann", "User flew to Rome for work"],
+            "User flew to Rome with Ann and for work",
+        ),
+        (
+            &["用户喜欢加蜂蜜的绿茶", "用户喜欢加生姜的绿茶"],
+            "用户喜欢加蜂蜜、生姜的绿茶",
+        ),
+        (&["They've left", "They have left"], "They have left"),
+        (&["用户喜欢喝茶", "喜欢喝咖啡"], "用户喜欢喝茶和咖啡"),
+        (&["王小明在字节", "王小明在字节上班"], "王小明在字节上班"),
+        (
+            &[
+                "User has a dog. User likes tea with milk.",
+                "User likes tea",
+            ],
+            "User has a dog. User likes tea with milk.",
+        ),
+        (
+            &[
+                "User has a dog.",
+                "User has a dog named Rex. User likes tea.",
+            ],
+            "The user has a dog named Rex. User likes tea.",
+        ),
+        (
+            &[
+                "User has a dog named Rex.",
+                "User has a dog. User lives in Rome.",
+            ],
+            "User has a dog named Rex. User lives in Rome.",
         ),
         (
             &["Owns 2 cats", "Owns 2 cats called Mia and Tom"],
@@ -137,7 +195,7 @@ fn unfaithful_texts_are_rejected() {
         (
             &["Likes tea", "Likes tea a lot"],
             "Does not like tea a lot",
-            "not tea",
+            "not",
         ),
         (&["用户不吃香菜", "不吃香菜"], "用户吃香菜", "不"),
         (
@@ -178,12 +236,12 @@ fn unfaithful_texts_are_rejected() {
         (
             &["Was a nurse", "Was a nurse at St. Mary"],
             "Is a nurse at St. Mary",
-            "present",
+            "Was",
         ),
         (
             &["Is a nurse", "Is a nurse at St. Mary"],
             "Was a nurse at St. Mary",
-            "past",
+            "Was",
         ),
         (
             &["Reads 《三体》", "Likes 《三体》"],
@@ -209,51 +267,6 @@ fn unfaithful_texts_are_rejected() {
                 .any(|f| f.to_lowercase().contains(&expected.to_lowercase())),
             "{texts:?} {text:?} {faults:?}"
         );
-    }
-}
-
-#[test]
-fn what_changes_places_is_rejected() {
-    for (texts, text) in [
-        (
-            &["Pays 40 to Tom and 50 to Mia"][..],
-            "Pays 50 to Tom and 40 to Mia",
-        ),
-        (&["Ana lent Boris the drill"], "Boris lent Ana the drill"),
-        (
-            &["Born on 5 May 2020, married on 6 June 2021"],
-            "Born on 6 June 2021, married on 5 May 2020",
-        ),
-    ] {
-        assert!(
-            faults(texts, text)
-                .iter()
-                .any(|f| f.contains("another place")),
-            "{text}"
-        );
-    }
-    for (texts, text) in [
-        (
-            &["Pays 40 to Tom", "Pays 40 to Tom and 50 to Mia"][..],
-            "Pays 40 to Tom and 50 to Mia",
-        ),
-        (
-            &[
-                "Sister Elena is getting married in Bilbao",
-                "Sister Elena has her wedding in Bilbao",
-            ],
-            "Sister Elena is getting married, wedding in Bilbao",
-        ),
-        (
-            &["Has a cat and a dog", "User has a dog and a big cat"],
-            "User has a dog and a big cat",
-        ),
-        (
-            &["Has a dog named Rex", "User has a brown dog"],
-            "User has a brown dog named Rex",
-        ),
-    ] {
-        assert_eq!(faults(texts, text), [] as [String; 0], "{text}");
     }
 }
 
@@ -327,107 +340,4 @@ fn what_cannot_be_seen_must_not_come_in() {
         faults(&[family, "The family likes tea"], family),
         Vec::<String>::new()
     );
-}
-
-#[test]
-fn parts_must_not_change_places() {
-    let texts = &[
-        "flew from rome to oslo",
-        "flew from rome to oslo last spring",
-    ];
-    let found = faults(texts, "flew from oslo to rome last spring");
-    assert!(found.iter().any(|f| f.contains("oslo … rome")), "{found:?}");
-    assert_eq!(faults(texts, texts[1]), Vec::<String>::new());
-}
-
-#[test]
-fn who_does_what_to_whom_must_stay() {
-    for (texts, text) in [
-        (
-            &[
-                "User's dog bit the neighbour's cat",
-                "User says the dog bit the neighbour's cat on the leg",
-            ][..],
-            "The user says the neighbour's cat bit the dog on the leg",
-        ),
-        (
-            &["User lent Bob money", "User lent Bob money once"],
-            "Bob lent the user money once",
-        ),
-        (
-            &["User earns more than Ann", "User earns much more than Ann"],
-            "Ann earns much more than the user",
-        ),
-        (
-            &["Got a gift from Anna", "User got a nice gift from Anna"],
-            "User got a nice gift for Anna",
-        ),
-        (
-            &["Allergic to nuts", "User is allergic to nuts and milk"],
-            "User is allergic to nuts or milk",
-        ),
-        (
-            &[
-                "Prefers tea over coffee",
-                "User prefers tea over coffee in the morning",
-            ],
-            "In the morning the user prefers coffee over tea",
-        ),
-        (
-            &[
-                "User loves cats and hates dogs",
-                "The user loves cats, hates dogs",
-            ],
-            "User loves dogs, hates cats",
-        ),
-        (
-            &["The ex-wife Ann lives in Rome", "Ann lives in Rome"],
-            "The wife Ann lives in Rome",
-        ),
-        (
-            &[
-                "User is paid by the boss",
-                "User is paid by the boss weekly",
-            ],
-            "User paid the boss weekly",
-        ),
-        (
-            &["Has 3 kids", "User has 3 kids and a dog"],
-            "User has 3 dogs and a kid",
-        ),
-        (
-            &[
-                "Told Bob that he got the job",
-                "Told Bob that he got the job at Acme",
-            ],
-            "Told Bob that she got the job at Acme",
-        ),
-        (
-            &["User doesn't smoke", "User doesn't smoke at home"],
-            "User won't smoke at home",
-        ),
-        (
-            &["Knows vitamins A and B", "Knows vitamins A, B and C"],
-            "Knows vitamins B and C",
-        ),
-        (
-            &["User drinks only green tea", "User drinks green tea"],
-            "Only the user drinks green tea",
-        ),
-        (
-            &["用户被老板骂了", "用户被老板骂了一顿"],
-            "用户把老板骂了一顿",
-        ),
-        (
-            &["小王借给小李钱", "用户说小王借给小李钱"],
-            "用户说小李借小王的钱",
-        ),
-    ] {
-        assert!(
-            faults(texts, text)
-                .iter()
-                .any(|f| f.contains("another place") || f.contains("no source")),
-            "{text}"
-        );
-    }
 }
