@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::expiry::expiry_buckets;
@@ -135,13 +137,19 @@ impl Draft {
 
     /// The lossless parts of a group, in the order of the kept rows; what is in none of them is
     /// a part of its own.
-    fn parts(&self, rows: &[usize]) -> Vec<Part> {
-        let mut parts: Vec<Part> = extractive::fold(&self.claims(rows))
-            .into_iter()
-            .map(|p| Part {
+    fn parts(&self, rows: &[usize], read: &Read) -> Vec<Part> {
+        let folded = |rows: &[usize]| {
+            let parts = extractive::fold_readings(&self.claims(rows), &read.of(rows));
+            let whole = |p: extractive::Part| Part {
                 keep: rows[p.keep],
                 absorbed: p.absorbed.into_iter().map(|i| rows[i]).collect(),
-            })
+            };
+            parts.into_iter().map(whole).collect::<Vec<_>>()
+        };
+        let mut parts: Vec<Part> = self
+            .occasions(rows)
+            .iter()
+            .flat_map(|rows| folded(rows))
             .collect();
         let placed: HashSet<usize> = parts.iter().flat_map(Part::rows).collect();
         let alone = rows.iter().filter(|row| !placed.contains(row));
@@ -153,10 +161,40 @@ impl Draft {
         parts
     }
 
+    /// Rows that may be about one occasion. What happened is told with its day: equal words of
+    /// other days tell of something else, and so may those of an unknown day.
+    fn occasions(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        let memories = &self.snapshot.memories;
+        let episodic = |row: usize| memories[row].partition.memory_type == EPISODIC;
+        if !rows.iter().any(|&row| episodic(row)) {
+            return vec![rows.to_vec()];
+        }
+        let mut days: BTreeMap<Date, Vec<usize>> = BTreeMap::new();
+        for &row in rows {
+            if let Some(at) = memories[row].said_at {
+                let day = TimeZone::UTC.to_datetime(at).date();
+                days.entry(day).or_default().push(row);
+            }
+        }
+        days.into_values().collect()
+    }
+
     fn digest(&self, rows: &[usize]) -> String {
         let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
         let pairs: Vec<(&str, &Digest)> = memories.map(|m| (m.key.as_str(), &m.digest)).collect();
         store::group_digest(&pairs)
+    }
+}
+
+/// The memory type of things that happened, as agents name it.
+const EPISODIC: &str = "episodic";
+
+/// Claims of a group, each read once.
+struct Read(HashMap<usize, Reading>);
+
+impl Read {
+    fn of(&self, rows: &[usize]) -> Vec<&Reading> {
+        rows.iter().filter_map(|row| self.0.get(row)).collect()
     }
 }
 
@@ -283,12 +321,14 @@ impl Pipeline {
 
     /// Decides one group: lossless parts are merges, the rest is asked or left.
     fn decide(&self, draft: &mut Draft, rows: &[usize]) {
-        let parts = draft.parts(rows);
+        let read = |&row: &usize| (row, Reading::of(claim(&draft.snapshot.memories[row])));
+        let read = Read(rows.iter().map(read).collect());
+        let parts = draft.parts(rows, &read);
         if let [part] = parts.as_slice() {
             return self.keep_lossless(draft, part);
         }
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
-        let compatible = judge::compatible_parts(&draft.claims(&kept));
+        let compatible = judge::compatible_readings(&draft.claims(&kept), &read.of(&kept));
         let mut apart = Vec::new();
         for members in compatible {
             let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
@@ -302,7 +342,7 @@ impl Pipeline {
                     let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
                     draft.candidates.push(Candidate {
                         partition: draft.snapshot.memories[keeps[0]].partition.clone(),
-                        findings: findings(&draft.claims(&keeps)),
+                        findings: findings(&read.of(&keeps)),
                         parts: together,
                     });
                 }
@@ -311,7 +351,7 @@ impl Pipeline {
                         .iter()
                         .for_each(|part| self.keep_lossless(draft, part));
                     let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                    let findings = findings(&draft.claims(&keeps));
+                    let findings = findings(&read.of(&keeps));
                     let left = draft.left(keeps, reason, detail, findings);
                     draft.plan.groups_left.push(left);
                 }
@@ -319,7 +359,7 @@ impl Pipeline {
         }
         if !apart.is_empty() {
             let detail = "a merge would blur a difference";
-            let findings = findings(&draft.claims(&kept));
+            let findings = findings(&read.of(&kept));
             let left = draft.left(kept, Reason::GuardObjects, detail, findings);
             draft.plan.groups_left.push(left);
         }
@@ -436,9 +476,8 @@ fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
 }
 
 /// What the guards see between any two claims, each once.
-fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
+fn findings(readings: &[&Reading]) -> Vec<Finding> {
     const SHOWN: usize = 12;
-    let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
     let mut found: Vec<Finding> = Vec::new();
     for (i, a) in readings.iter().enumerate() {
         for b in &readings[i + 1..] {

@@ -25,14 +25,19 @@ pub struct Part {
 /// their order; where text and date are equal the last one is kept.
 pub fn fold(claims: &[Claim<'_>]) -> Vec<Part> {
     let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
+    fold_readings(claims, &readings.iter().collect::<Vec<_>>())
+}
+
+/// As [`fold`], of claims that were read already.
+pub(crate) fn fold_readings(claims: &[Claim<'_>], readings: &[&Reading]) -> Vec<Part> {
     let size = claims.len();
     let same = matrix(size, |i, j| {
-        readings[i].judge(&readings[j]).verdict == Verdict::Same
+        readings[i].judge(readings[j]).verdict == Verdict::Same
     });
     let mut left: Vec<usize> = (0..size).collect();
     left.sort_by_key(|i| (canonical(&claims[*i]), *i));
     let mut parts = Vec::new();
-    while let Some(part) = largest(&left, &readings, &same) {
+    while let Some(part) = largest(&left, readings, &same) {
         left.retain(|i| *i != part.keep && !part.absorbed.contains(i));
         parts.push(part);
     }
@@ -40,13 +45,13 @@ pub fn fold(claims: &[Claim<'_>]) -> Vec<Part> {
 }
 
 /// The part of `left` (oldest first) that absorbs most; ties go to the newest.
-fn largest(left: &[usize], readings: &[Reading], same: &[Vec<bool>]) -> Option<Part> {
+fn largest(left: &[usize], readings: &[&Reading], same: &[Vec<bool>]) -> Option<Part> {
     let part = |keep: usize| {
         let mut absorbed: Vec<usize> = Vec::new();
         let mut candidates: Vec<usize> = left
             .iter()
             .copied()
-            .filter(|i| *i != keep && same[keep][*i] && readings[keep].contains(&readings[*i]))
+            .filter(|i| *i != keep && same[keep][*i] && readings[keep].contains(readings[*i]))
             .collect();
         candidates.sort_by_key(|i| Reverse(readings[*i].sentences.len()));
         for i in candidates {

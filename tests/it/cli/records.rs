@@ -51,6 +51,30 @@ async fn large_groups_of_equals_become_one_without_a_word_to_the_llm() {
 }
 
 #[tokio::test]
+async fn equal_words_about_what_happened_are_one_only_on_one_day() {
+    for (memory_type, expected) in [("episodic", 2), ("semantic", 3)] {
+        let mut world = World::new().await;
+        let days = ["2026-03-01T08:00", "2026-03-01T21:00", "2026-04-02T08:00"];
+        for (i, day) in days.iter().enumerate() {
+            let memory = Mem {
+                memory_type: memory_type.to_owned(),
+                created_at: format!("{day}:00"),
+                ..Mem::new("Missed the train", &[1.0, 0.0, 0.0, 0.0])
+            };
+            world.put(&i.to_string(), &memory).await;
+        }
+        let report = world.merge("alice");
+        let merged = list(&report["merged"]);
+        assert_eq!(merged.len(), 1, "{report:#}");
+        assert_eq!(
+            list(&merged[0]["retired"]).len() + 1,
+            expected,
+            "{memory_type}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn vectors_without_a_direction_take_no_part() {
     for storage in [Index::json(), Index::hash()] {
         let json = storage.storage == memfold::store::Storage::Json;
