@@ -1,27 +1,35 @@
 //! Whether a sentence can stand beside another one without touching what that one says.
 //!
-//! A text contains another one losslessly only if its further sentences neither revoke nor
-//! re-date nor re-address it: "Likes tea. Not any more." does not contain "Likes tea." This is a
-//! test of harmlessness, so it says no in doubt and in every language that it does not know.
+//! A text contains another one losslessly only if its further sentences neither frame nor revoke
+//! nor condition it: "Likes tea. Withdrawn by the user." does not contain "Likes tea." What may
+//! touch cannot be listed, so what may stand is: a further sentence says, with one of the plain
+//! verbs of [`VERBS`] or [`VERBS_HAN`], one more thing of the user (`User owns a dog`, `Lives in
+//! Rome`, 用户养猫养狗), without a time, a denial, a subordinate clause or a word that points back.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::facts::Facts;
 use super::sentences::{is_han, is_kana};
 
-/// First words of a sentence that goes on with the one before it.
+/// Verbs that tell one more thing of the user and nothing of the sentence before.
 #[rustfmt::skip]
-const CONTINUES: &[&str] = &[
-    "according", "after", "again", "all", "also", "although", "and", "as", "at", "because",
-    "before", "but", "by", "during", "especially", "except", "finally", "first", "for", "from",
-    "hence", "how", "however", "if", "in", "including", "instead", "like", "mainly", "mostly",
-    "next", "of", "on", "once", "only", "or", "otherwise", "particularly", "rather", "since", "so",
-    "sometimes", "still", "than", "that", "the", "then", "therefore", "these", "this", "those",
-    "though", "to", "too", "under", "unless", "until", "what", "when", "where", "whereas", "which",
-    "while", "who", "whose", "why", "with", "within", "yet",
+const VERBS: &[&str] = &[
+    "collects", "cooks", "drinks", "drives", "eats", "enjoys", "grows", "keeps", "likes", "lives",
+    "loves", "owns", "prefers", "rents", "rides", "speaks", "teaches", "works",
 ];
 
-/// Words that point back, revoke, re-date, doubt or attribute.
+/// What may follow `has`, which else makes a past (`has lied`).
+const HAS: &[&str] = &["a", "an", "two", "three", "four", "five"];
+
+/// The same in Chinese, simplified and traditional.
+#[rustfmt::skip]
+const VERBS_HAN: &[&str] = &[
+    "喜欢", "喜歡", "喜爱", "喜愛", "爱吃", "爱喝", "愛吃", "愛喝", "偏爱", "热爱", "住在", "居住",
+    "养猫", "养狗", "养了", "養貓", "養狗", "爱好", "擅长", "精通", "从事", "任职", "就职", "拥有",
+    "会说", "會說", "经营",
+];
+
+/// Words that point back, revoke, re-date, doubt, attribute, condition or make up.
 #[rustfmt::skip]
 const TOUCHES: &[&str] = &[
     // pointing back
@@ -47,11 +55,20 @@ const TOUCHES: &[&str] = &[
     "however", "though", "although", "otherwise", "rarely", "seldom", "hardly", "sometimes",
     "occasionally", "fails", "failed", "hates", "dislikes", "loathes", "detests", "stand",
     "refuses",
-];
-
-/// English words without which a Latin text is not taken for English.
-const ENGLISH: &[&str] = &[
-    "the", "is", "are", "has", "have", "with", "of", "and", "for", "to", "from", "user", "on", "at",
+    // conditions and clauses
+    "if", "when", "whenever", "while", "because", "as", "where", "wherever", "who", "which",
+    "whose", "what", "how", "why", "provided", "providing", "supposing", "assuming", "given",
+    "case", "condition", "to", "than", "like", "so", "then", "too", "also", "for", "without",
+    "after", "before", "during", "depending", "whether", "although", "yet", "again",
+    // made up
+    "fake", "fictional", "fictitious", "imaginary", "invented", "inventing", "imagining", "made",
+    "making", "up", "pretend", "pretending", "lying", "exaggerating", "role", "roles", "character",
+    "characters", "game", "games", "story", "stories", "tale", "tales", "script", "scripts",
+    "quote", "quotes", "example", "examples", "sample", "dummy", "test", "tests", "testing",
+    "parody", "satire", "persona", "alias", "jokes", "fantasy", "fantasies", "dreams", "play",
+    "plays", "film", "movie", "sentence", "statement", "statements", "entry", "record", "memory",
+    "memories", "profile", "text", "line", "words", "opposite", "contrary", "truth", "reverse",
+    "void", "null", "theory", "principle", "name", "behalf", "mind", "hypothetical", "virtual",
 ];
 
 /// Han phrases that point back, revoke, re-date, doubt or limit.
@@ -62,41 +79,73 @@ const TOUCHES_HAN: &[&str] = &[
     "想", "希望", "计划", "假", "错", "玩笑", "骗", "忽略", "无视", "同", "也", "都", "还", "又",
     "再", "停", "戒", "卖", "丢", "坏", "死", "结束", "过期", "分手", "离", "搬", "辞", "讨厌",
     "恨", "這", "該", "後來", "換", "變", "們", "们", "因为", "所以", "而", "了", "过", "時", "时",
+    "前", "后", "後", "作废", "失效", "撤", "虚", "构", "编", "装", "扮", "演", "角色", "仅", "僅",
+    "限", "若", "倘", "设", "测", "例", "故事", "小说", "剧", "梦", "幻", "信息", "资料", "内容",
+    "记", "话", "句", "反", "相", "样", "更", "最", "才", "就", "是", "本", "人设", "名义", "代",
+    "替", "为", "給", "给", "被", "让", "对", "的话", "否", "非", "无", "未",
 ];
 
 /// Whether `sentence` (in comparison form) leaves every sentence before and after it as it is.
 pub(crate) fn stands_alone(sentence: &str) -> bool {
     let facts = Facts::read(sentence);
-    if !facts.dates.is_empty() || !facts.relative.is_empty() || !facts.negations.is_empty() {
-        return false;
-    }
-    if sentence.contains([
-        '?', '"', ':', '(', ')', '「', '『', '《', '<', '{', '[', '\t',
-    ]) || sentence.starts_with(|c: char| !c.is_alphanumeric())
-        || sentence.chars().any(is_kana)
-    {
-        return false;
-    }
-    if sentence.chars().any(is_han) {
-        han_stands_alone(sentence)
-    } else {
-        english_stands_alone(sentence)
-    }
-}
-
-fn english_stands_alone(sentence: &str) -> bool {
-    let words: Vec<String> = sentence.unicode_words().map(str::to_lowercase).collect();
-    words.len() >= 3
-        && words.iter().any(|w| ENGLISH.contains(&w.as_str()))
-        && !words.iter().any(|w| TOUCHES.contains(&w.as_str()))
-        && !words.first().is_some_and(|w| {
-            CONTINUES.contains(&w.as_str()) && !sentence.to_lowercase().starts_with("the user")
+    facts.dates.is_empty()
+        && facts.relative.is_empty()
+        && facts.negations.is_empty()
+        && facts.floating.is_empty()
+        && is_plain(sentence)
+        && predicate(sentence).is_some_and(|predicate| match predicate {
+            Predicate::English(words) => !words.iter().any(|w| TOUCHES.contains(&w.as_str())),
+            Predicate::Han(rest) => !TOUCHES_HAN.iter().any(|cue| rest.contains(cue)),
         })
 }
 
-fn han_stands_alone(sentence: &str) -> bool {
-    sentence.chars().filter(|c| is_han(*c)).count() >= 5
-        && !TOUCHES_HAN.iter().any(|cue| sentence.contains(cue))
+/// Whether two sentences may stand in one text without the one restricting or replacing the other:
+/// their verbs differ.
+pub(crate) fn differ_in_verb(a: &str, b: &str) -> bool {
+    match (predicate(a), predicate(b)) {
+        (Some(Predicate::English(a)), Some(Predicate::English(b))) => a[0] != b[0],
+        (Some(Predicate::Han(a)), Some(Predicate::Han(b))) => a.chars().next() != b.chars().next(),
+        _ => true,
+    }
+}
+
+/// A sentence of letters, digits, blanks and commas.
+fn is_plain(sentence: &str) -> bool {
+    sentence
+        .chars()
+        .all(|c| (c.is_alphanumeric() && !is_kana(c)) || " ,'-、/&.%+".contains(c))
+        && sentence.starts_with(char::is_alphanumeric)
+}
+
+/// What a sentence says of the user, if it begins like that.
+enum Predicate {
+    /// The words from the verb on, in lower case; at least two.
+    English(Vec<String>),
+    /// The text from the verb on.
+    Han(String),
+}
+
+fn predicate(sentence: &str) -> Option<Predicate> {
+    if sentence.chars().any(is_han) {
+        let rest = ["用户", "用戶"]
+            .iter()
+            .find_map(|subject| sentence.strip_prefix(subject))
+            .unwrap_or(sentence);
+        let starts = VERBS_HAN.iter().any(|verb| rest.starts_with(verb));
+        return (starts && rest.chars().filter(|c| is_han(*c)).count() >= 3)
+            .then(|| Predicate::Han(rest.to_owned()));
+    }
+    let words: Vec<String> = sentence.unicode_words().map(str::to_lowercase).collect();
+    let subject = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["the", "user", ..] => 2,
+        ["user", ..] => 1,
+        _ => 0,
+    };
+    let rest = &words[subject..];
+    let verb = rest.first()?.as_str();
+    let object = rest.get(1)?.as_str();
+    let plain = VERBS.contains(&verb) || verb == "has" && HAS.contains(&object);
+    plain.then(|| Predicate::English(rest.to_vec()))
 }
 
 /// Whether a sentence names its subject, so that it means the same after any other sentence.
@@ -125,10 +174,12 @@ mod tests {
     fn harmless_sentences() {
         for text in [
             "user has a dog",
-            "works at Brightleaf for Ana",
+            "works at the bakery of Ana",
             "drinks coffee with oat milk",
+            "The user owns a boat, a car and a bike",
             "用户养猫养狗",
             "住在上海浦东",
+            "喜欢巴赫",
         ] {
             assert!(stands_alone(text), "{text}");
         }
@@ -161,6 +212,39 @@ mod tests {
             "听说的而已",
             "right?",
             "nur im Winter so",
+            // framing and revoking
+            "suppose the user is rich",
+            "imagine the user is rich",
+            "Test data for the app",
+            "Quote from the film",
+            "Story by the user",
+            "Scammers have the following script",
+            "Opposite of the truth is",
+            "Goal of the year is clear",
+            "Retracted by the user",
+            "Withdrawn by the user",
+            "Superseded by the user",
+            "Valid for the summer",
+            "Delete the entry for the user",
+            "Strike the sentence from the record",
+            "everything is invented for testing",
+            "Applies to guests of the user",
+            "user has lied",
+            "user is a character in a film",
+            "user likes to pretend",
+            "user plays a pirate",
+            "user likes making things up",
+            "owns a role in the film",
+            "user works at 9",
+            "likes tea in the morning",
+            "以上内容纯属虚构",
+            "前述内容作废处理",
+            "仅限周围客人使用",
+            "前提是用户有钱",
+            "倘若用户有钱",
+            "角色扮演正式开始",
+            "用户喜欢编故事",
+            "用户是虚构人物",
         ] {
             assert!(!stands_alone(text), "{text}");
         }

@@ -2,7 +2,7 @@
 
 use super::items::{Item, Rest};
 use super::normalize::plain;
-use super::{dates, identifiers, negation, numbers, numerals, relative, times};
+use super::{dates, identifiers, negation, numbers, numerals, relative, timeish, times};
 
 /// What the guards found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,8 +17,8 @@ pub(crate) struct Facts {
     pub(crate) numbers: Vec<Item>,
     /// Denials.
     pub(crate) negations: Vec<Item>,
-    /// The text speaks of something that comes round again.
-    pub(crate) recurs: bool,
+    /// Words for a time that may be another one on another day.
+    pub(crate) floating: Vec<String>,
     /// The text without what the guards claimed (denials stay in), case kept.
     pub(crate) rest: String,
 }
@@ -27,23 +27,25 @@ impl Facts {
     /// Reads a text. The order matters: an address may hold a date, a date holds numbers.
     pub(crate) fn read(text: &str) -> Self {
         let mut rest = Rest::new(plain(text));
+        let lower = rest.text.to_lowercase();
         let mut identifiers = identifiers::take_links(&mut rest);
         let negations = negation::read(&rest.text);
-        let recurs = relative::recurs(&rest.text);
         rest.text = numerals::to_digits(&rest.text);
         let relative = relative::take(&mut rest);
         let mut dates = dates::take(&mut rest);
         dates.extend(times::take_parts(&mut rest));
         identifiers.extend(identifiers::take_codes(&mut rest));
         let numbers = numbers::take(&mut rest);
-        Self {
+        let mut facts = Self {
             identifiers,
             dates,
             relative,
             numbers,
             negations,
-            recurs,
+            floating: Vec::new(),
             rest: rest.text,
-        }
+        };
+        facts.floating = timeish::floating(&lower, &facts);
+        facts
     }
 }

@@ -11,6 +11,11 @@ fn mark(n: u32) -> char {
     char::from_u32(TAKEN + n.min(0xFFFD)).unwrap_or('\u{FFFC}')
 }
 
+/// Whether a character is the mark of something taken.
+pub(crate) fn is_mark(c: char) -> bool {
+    ('\u{F0000}'..='\u{FFFFD}').contains(&c)
+}
+
 /// One thing a guard found: a number, a date, a code, a negation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {

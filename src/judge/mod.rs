@@ -9,6 +9,7 @@
 //! | `numbers` | counts, measures, money, percentages, spelled or not | the same |
 //! | `dates` | dates, weekdays, times, parts of the day | the same |
 //! | `relative` | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
+//! | `timeish` | any other time that is neither dated in full nor recurring | never, but texts that have one are `same` only if said on one day |
 //! | `roles` | the order of words | two parts of one sentence changed places |
 //! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
@@ -24,10 +25,12 @@ mod negation;
 pub(crate) mod normalize;
 mod numbers;
 mod numerals;
+pub(crate) mod openers;
 pub(crate) mod partition;
 mod relative;
 pub(crate) mod roles;
 pub(crate) mod sentences;
+mod timeish;
 mod times;
 mod units;
 pub(crate) mod words;
@@ -124,41 +127,21 @@ impl Reading {
                 findings: findings.list,
             };
         }
-        let doubtful = self.doubtful_dates(other, said);
-        if !doubtful.is_empty() {
-            findings.note("undated", &doubtful, &doubtful);
+        let timeless = self.facts.floating.is_empty() && other.facts.floating.is_empty();
+        let floats = !timeless && !relative::on_one_day(said);
+        if floats {
+            findings.list.push(Finding {
+                guard: "undated".to_owned(),
+                left: self.facts.floating.clone(),
+                right: other.facts.floating.clone(),
+            });
         }
-        let same = doubtful.is_empty() && (self.contains(other) || other.contains(self));
+        let same = !floats && (self.contains(other) || other.contains(self));
         let verdict = if same { Verdict::Same } else { Verdict::Unsure };
         Judgement {
             verdict,
             findings: findings.list,
         }
-    }
-
-    /// Dates and weekdays in both texts that may mean two different days.
-    fn doubtful_dates(&self, other: &Self, said: [Option<Timestamp>; 2]) -> Vec<Item> {
-        if self.facts.recurs && other.facts.recurs {
-            return Vec::new();
-        }
-        let in_other = |item: &&Item| {
-            other
-                .facts
-                .dates
-                .iter()
-                .chain(&other.facts.relative)
-                .any(|o| o.covers(item) || item.covers(o))
-        };
-        let shared = self
-            .facts
-            .dates
-            .iter()
-            .chain(&self.facts.relative)
-            .filter(in_other);
-        relative::doubtful(shared, said)
-            .into_iter()
-            .cloned()
-            .collect()
     }
 
     /// Whether this text provably says all that the other, not blank one says: it has the same
@@ -170,13 +153,14 @@ impl Reading {
         if self.sentences == other.sentences {
             return true;
         }
-        let further: Vec<&String> = if self.sentences.starts_with(&other.sentences) {
+        let (first, further): (bool, Vec<&String>) = if self.sentences.starts_with(&other.sentences)
+        {
             // What comes first means the same with and without what follows.
-            self.sentences[other.sentences.len()..].iter().collect()
+            (
+                true,
+                self.sentences[other.sentences.len()..].iter().collect(),
+            )
         } else {
-            if !other.sentences.iter().all(|s| cues::names_its_subject(s)) {
-                return false;
-            }
             let mut wanted = other.sentences.iter().peekable();
             let rest = self
                 .sentences
@@ -186,31 +170,22 @@ impl Reading {
             if wanted.peek().is_some() {
                 return false;
             }
-            rest
+            (false, rest)
         };
-        other.sentences.iter().all(|s| is_closed(s))
-            && further.into_iter().all(|s| cues::stands_alone(s))
+        other
+            .sentences
+            .iter()
+            .all(|s| is_closed(s) && (first || cues::names_its_subject(s)))
+            && further.into_iter().all(|s| {
+                cues::stands_alone(s) && other.sentences.iter().all(|o| cues::differ_in_verb(o, s))
+            })
     }
 }
 
-/// Whether a sentence neither opens a list, a quotation or a bracket nor asks.
+/// Whether a sentence neither opens a list or a bracket nor asks nor leaves off.
 fn is_closed(sentence: &str) -> bool {
-    let even = |mark: char| sentence.matches(mark).count().is_multiple_of(2);
-    let paired =
-        |open: char, close: char| sentence.matches(open).count() == sentence.matches(close).count();
-    !sentence.ends_with([':', '?', ',', ';', '-', '…', '、'])
-        && !sentence.ends_with("...")
-        && even('"')
-        && [
-            ('(', ')'),
-            ('[', ']'),
-            ('「', '」'),
-            ('『', '』'),
-            ('《', '》'),
-            ('«', '»'),
-        ]
-        .iter()
-        .all(|(open, close)| paired(*open, *close))
+    sentence.ends_with(|c: char| c.is_alphanumeric() || "!)%".contains(c))
+        && sentence.matches('(').count() == sentence.matches(')').count()
 }
 
 /// The findings so far, and which text says something that the other does not.

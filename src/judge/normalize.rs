@@ -6,33 +6,53 @@
 //! |---|---|---|
 //! | NFC | canonical equivalence | NFKC would make 10² into 102 and ½ into 1⁄2 |
 //! | full-width ASCII and half-width kana to the usual width | same characters, other advance width | circled, superscript, Roman numerals |
-//! | space runs to one space, ends trimmed, U+200B, U+2060, U+FEFF, U+00AD dropped | layout only | a line break and a tab stay: `milk⏎chocolate` is two items; ZWJ/ZWNJ stay |
+//! | ends trimmed; in prose, runs of blanks inside a line to one | layout only | line breaks (`milk⏎chocolate` is two items); every blank of a text that is not [prose](is_prose): tabs, indented lines, code, quotations |
+//! | U+200B, U+2060, U+FEFF, U+00AD dropped where they join nothing | they show nothing | `10\u{200B}5`; ZWJ/ZWNJ |
 //! | curly quotes, dashes and minus signs unified | typography | primes (5′), «», 「」, … |
-//! | one final full stop of a sentence dropped | it ends a sentence, no more | `...`, `?`, `!`, a stop after a blank (`cd .`) |
-//! | first letter of a sentence to lower case if the rest of the word is lower case | grammar demands the capital there | any other case (US/us, AISLE/aisle), first words that are also names ([`CAPITONYMS`]) |
+//! | in prose, the final full stop of a sentence dropped after a letter, digit or bracket | it ends a sentence, no more | `...`, `?`, `!`, a stop after a sign or blank (`rm *.`, `cd .`) |
+//! | first letter of a sentence to lower case if its word is one of [`OPENERS`](super::openers) | grammar demands the capital there | every other first word: it may be a name (Jack, Penny, Turkey) |
 //!
 //! Simplified and traditional Chinese, emoji, diacritics and spaces between Han characters are not
 //! folded.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// First words whose capital may turn them into a name even at the start of a sentence.
-const CAPITONYMS: &[&str] = &[
-    "amazon", "apple", "august", "bath", "bill", "cat", "china", "chrome", "cork", "excel", "go",
-    "grace", "hope", "joy", "julia", "mark", "march", "may", "mercury", "meta", "mobile", "nice",
-    "notion", "oracle", "outlook", "polish", "python", "reading", "rich", "rose", "ruby", "rust",
-    "safari", "signal", "slack", "split", "swift", "target", "teams", "turkey", "will", "word",
-];
+use super::openers::is_opener;
+use super::sentences::is_cjk;
 
 /// The comparison form of a whole text: its sentences in comparison form, one a line.
 ///
 /// Empty exactly for a text without visible characters.
 pub fn normalize(text: &str) -> String {
-    super::sentences::sentences(text).join("\n")
+    let mut form = String::new();
+    for sentence in super::sentences::sentences(text) {
+        if !form.is_empty() {
+            // A line break alone ends no sentence.
+            form.push_str(if form.ends_with(['.', '!', '?', '。']) {
+                "\n"
+            } else {
+                ".\n"
+            });
+        }
+        form.push_str(&sentence);
+    }
+    form
 }
 
 /// Characters and white space in their comparison form; case and full stops as they are.
 pub(crate) fn shape(text: &str) -> String {
+    let chars = characters(text);
+    let blanks = if is_prose(&chars) {
+        collapse_white_space(&chars)
+    } else {
+        trim(&chars)
+    };
+    // Dropped characters may have stood between a letter and its mark.
+    blanks.nfc().collect()
+}
+
+/// Every character in its comparison form; white space as it is, but one kind of blank.
+fn characters(text: &str) -> String {
     let mut chars = String::with_capacity(text.len());
     let mut kana = String::new();
     for c in text.nfc() {
@@ -41,11 +61,29 @@ pub(crate) fn shape(text: &str) -> String {
             continue;
         }
         flush_kana(&mut kana, &mut chars);
-        chars.extend(shape_char(c));
+        chars.push(shape_char(c));
     }
     flush_kana(&mut kana, &mut chars);
-    // Dropped characters may have stood between a letter and its mark.
-    collapse_white_space(&chars).nfc().collect()
+    drop_invisible(&chars.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// Drops invisible characters except between two letters or digits, where they may part words.
+fn drop_invisible(text: &str) -> String {
+    let is_invisible = |c: &char| matches!(c, '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{AD}');
+    let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c));
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if !is_invisible(&c) {
+            out.push(c);
+            continue;
+        }
+        while rest.next_if(is_invisible).is_some() {}
+        if joins(out.chars().next_back()) && joins(rest.peek().copied()) {
+            out.push('\u{200B}');
+        }
+    }
+    out
 }
 
 /// Half-width kana compose with their voicing marks, so a run is widened as a whole.
@@ -54,9 +92,8 @@ fn flush_kana(kana: &mut String, out: &mut String) {
     kana.clear();
 }
 
-fn shape_char(c: char) -> Option<char> {
-    Some(match c {
-        '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{AD}' => return None,
+fn shape_char(c: char) -> char {
+    match c {
         '\u{FF01}'..='\u{FF5E}' => char::from_u32(c as u32 - 0xFEE0).unwrap_or(c),
         '\u{FFE0}' => '¢',
         '\u{FFE1}' => '£',
@@ -65,24 +102,41 @@ fn shape_char(c: char) -> Option<char> {
         '‘' | '’' | '‛' | 'ʼ' => '\'',
         '“' | '”' | '„' | '‟' => '"',
         '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' => '-',
-        '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
-        '\n' | '\t' => c,
+        '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => '\n',
+        '\n' | '\r' | '\t' => c,
         c if c.is_whitespace() => ' ',
         c => c,
-    })
+    }
 }
 
-/// A run of white space becomes its strongest member: line break, tab or space.
+/// Whether blanks are mere layout in a text (with its characters in comparison form): no line is
+/// indented, and it holds no tab, no quotation and none of the signs of code.
+pub(crate) fn is_prose(text: &str) -> bool {
+    let indented = text.trim().contains("\n ")
+        || text.trim_end().contains('\n') && text.trim_start_matches('\n').starts_with(' ');
+    let mut previous = None;
+    !indented
+        && text.trim().chars().all(|c| {
+            let in_word = previous.is_some_and(char::is_alphanumeric);
+            previous = Some(c);
+            match c {
+                '\'' => in_word,
+                '\t' | '"' | '`' | '{' | '}' | '[' | ']' | '<' | '>' | '\\' | '|' | '=' | '*'
+                | '^' | '~' | '_' | '$' | '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』'
+                | '《' | '》' => false,
+                _ => true,
+            }
+        })
+}
+
+/// A run of white space becomes a line break if it holds one, else a space.
 fn collapse_white_space(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut pending: Option<char> = None;
     for c in text.trim().chars() {
         if c.is_whitespace() {
-            pending = Some(match (pending, c) {
-                (Some('\n'), _) | (_, '\n') => '\n',
-                (Some('\t'), _) | (_, '\t') => '\t',
-                _ => ' ',
-            });
+            let broken = c == '\n' || pending == Some('\n');
+            pending = Some(if broken { '\n' } else { ' ' });
         } else {
             out.extend(pending.take());
             out.push(c);
@@ -91,18 +145,29 @@ fn collapse_white_space(text: &str) -> String {
     out
 }
 
-/// A sentence, already shaped, without its final full stop and its grammatical capital.
+/// Trims the ends of a text, but not the indentation of its first line if there are others.
+fn trim(text: &str) -> String {
+    let text = text.trim_end();
+    if !text.trim_start().contains('\n') {
+        return text.trim_start().to_owned();
+    }
+    let first = text.len() - text.trim_start().len();
+    let line = text[..first].rfind('\n').map_or(0, |at| at + 1);
+    text[line..].to_owned()
+}
+
+/// A sentence of prose without its final full stop and its grammatical capital.
 pub(crate) fn normalize_sentence(sentence: &str) -> String {
     lower_first(drop_full_stop(sentence.trim()))
 }
 
-/// Drops one full stop after a letter, digit, closing mark or sign. A stop after a blank
-/// (`cd .`) or after another one (`wait...`) is kept: there it is not the end of a sentence.
+/// Drops one full stop after a letter, digit or closing bracket. After a blank (`cd .`), a sign
+/// (`a+.`) or another stop (`wait...`) it may be more than the end of a sentence.
 fn drop_full_stop(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['.', '。']) else {
         return text;
     };
-    let ends = |c: char| c.is_alphanumeric() || !(c.is_whitespace() || ".。…/\\".contains(c));
+    let ends = |c: char| c.is_alphanumeric() || c == ')';
     if rest.chars().next_back().is_some_and(ends) {
         rest
     } else {
@@ -110,36 +175,22 @@ fn drop_full_stop(text: &str) -> &str {
     }
 }
 
-fn lower_first(text: &str) -> String {
+/// Lowers the capital of a first word that is no name.
+pub(crate) fn lower_first(text: &str) -> String {
     let end = text
         .find(|c: char| !(c.is_alphabetic() || c == '\''))
         .unwrap_or(text.len());
     let (word, tail) = text.split_at(end);
-    let mut chars = word.chars();
-    let Some(first) = chars.next() else {
-        return text.to_owned();
-    };
-    let rest = chars.as_str();
-    let plain = rest.chars().all(|c| c.is_lowercase() || c == '\'')
-        && (!rest.is_empty() || word == "A" || word == "I");
-    // A word that goes on (`Wi-Fi`, `Heron_5G`, `Main.rs`) is a name or a code.
+    // A word that goes on (`The-Bar`, `Uses_5G`, `Is.rs`) is a name or a code.
     let mut after = tail.chars();
     let goes_on = after.next().is_some_and(|c| {
         c.is_numeric()
             || ("-_.@/:'&+#".contains(c) && after.next().is_some_and(char::is_alphanumeric))
     });
-    let mut lower = first.to_lowercase();
-    match (lower.next(), lower.next()) {
-        (Some(l), None) if l != first && plain && !goes_on => {
-            let word = format!("{l}{rest}");
-            if CAPITONYMS.contains(&word.as_str()) {
-                text.to_owned()
-            } else {
-                word + tail
-            }
-        }
-        _ => text.to_owned(),
+    if goes_on || !is_opener(word) {
+        return text.to_owned();
     }
+    word.to_lowercase() + tail
 }
 
 /// Zero digits of the decimal digit blocks of Unicode (general category Nd), ASCII left out.
@@ -153,9 +204,11 @@ const ZEROS: &[u32] = &[
     0x1FBF0,
 ];
 
-/// The text as the guards read it: shaped, and decimal digits of any script as ASCII digits.
+/// The text as the guards read it: runs of white space as one, and decimal digits of any script
+/// as ASCII digits.
 pub(crate) fn plain(text: &str) -> String {
-    shape(text).chars().map(ascii_digit).collect()
+    let blanks: String = collapse_white_space(&characters(text)).nfc().collect();
+    blanks.chars().map(ascii_digit).collect()
 }
 
 fn ascii_digit(c: char) -> char {
@@ -194,6 +247,11 @@ mod tests {
             ("Runs v1.", "Runs v1"),
             ("Likes tea. Hates coffee.", "likes tea. hates coffee"),
             ("Is tall (1.90 m).", "Is tall (1.90 m)"),
+            ("Likes tea.\r\nHas cats.", "Likes tea. Has cats"),
+            (
+                " Users  like\u{A0}the users' house",
+                "users like the users' house",
+            ),
         ] {
             assert_eq!(normalize(a), normalize(b), "{a:?} {b:?}");
         }
@@ -225,6 +283,33 @@ mod tests {
             ("C is a language", "c is a language"),
             ("🎉🎉", "🚒"),
             ("Привет", "Пока"),
+            // Names of people and places at the start.
+            ("Jack is broken", "jack is broken"),
+            ("Penny is lost", "penny is lost"),
+            ("Hunter lives in Rome", "hunter lives in Rome"),
+            ("Essen is cheap", "essen is cheap"),
+            ("Robin sings", "robin sings"),
+            ("Paris", "paris"),
+            ("Will drinks tea", "will drinks tea"),
+            // Indentation, code and quotations.
+            ("if x:\n    a()\n    b()", "if x:\n    a()\nb()"),
+            ("- Alice:\n  - tea\n- Bob", "- Alice:\n- tea\n- Bob"),
+            ("- Alice.\n  - tea.\n- Bob", "- Alice.\n- tea.\n- Bob"),
+            ("  a\n  b", "a\n  b"),
+            ("a\n\tb", "a\n b"),
+            ("pw is 'a  b'", "pw is 'a b'"),
+            ("pw is “a  b”", "pw is “a b”"),
+            ("x = a  b", "x = a b"),
+            ("「a  b」", "「a b」"),
+            // Full stops that say more, and hidden characters that part words.
+            ("The command is rm *.", "The command is rm *"),
+            ("Regex a+.", "Regex a+"),
+            ("Regex \"a.\"", "Regex \"a\""),
+            ("10\u{200B}5", "105"),
+            ("now\u{200B}here", "nowhere"),
+            ("re\u{AD}sign", "resign"),
+            // A line break ends no sentence.
+            ("User owns a house\nboat", "User owns a house. boat"),
         ] {
             assert_ne!(normalize(a), normalize(b), "{a:?} {b:?}");
         }

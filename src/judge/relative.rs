@@ -1,17 +1,15 @@
 //! The relative-time guard: `today` said on two days is two facts.
 //!
 //! *Anchored* words (`today`, `last week`, 刚才) mean another time on another day, so two texts
-//! that hold them are one fact only if they were said on the same UTC day. Weekdays and dates
-//! without a year are anchored more loosely: two texts with `on Friday` may mean one Friday only
-//! if no Friday lies between them. That and vague words (`recently`) never object, they only keep
-//! the pair from being called the same.
+//! that hold them are one fact only if they were said on the same UTC day. Vague words (`recently`)
+//! never object; like all other times that float ([`super::timeish`]) they only keep the pair from
+//! being called the same.
 
 use std::sync::LazyLock;
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 use regex::Regex;
 
-use super::dates::{DATE, WEEKDAY};
 use super::items::{Item, Rest, pattern};
 
 /// Unit of words that mean another time on another day.
@@ -49,13 +47,6 @@ static VAGUE_WORD: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Marks that a date comes round every year, week or month.
-static RECURS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)\b(?:every|each|daily|weekly|monthly|yearly|annual(?:ly)?|always|usually|normally|birthday|anniversary|born|jeden|jede|jedes|immer|cada|siempre|todos los)\b|每|毎|生日|纪念日|紀念日|周年|誕生日|出生|总是|通常|一般|平时",
-    )
-});
-
 /// Takes relative words out of the text. Run before the dates guard.
 pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
     let mut items = Vec::new();
@@ -74,74 +65,16 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
     items
 }
 
-/// Whether the text speaks of something that comes round again.
-pub(crate) fn recurs(text: &str) -> bool {
-    RECURS.is_match(text)
-}
-
 /// Whether both texts hold anchored words but were not surely said on the same day.
 pub(crate) fn other_day(left: &[Item], right: &[Item], said: [Option<Timestamp>; 2]) -> bool {
     let anchored = |items: &[Item]| items.iter().any(|item| item.unit == ANCHORED);
-    anchored(left) && anchored(right) && !matches!(said, [Some(a), Some(b)] if day(a) == day(b))
+    anchored(left) && anchored(right) && !on_one_day(said)
 }
 
-/// Items that may mean two different times though both texts use the same words.
-pub(crate) fn doubtful<'a>(
-    items: impl Iterator<Item = &'a Item>,
-    said: [Option<Timestamp>; 2],
-) -> Vec<&'a Item> {
-    items
-        .filter(|item| {
-            let Some(window) = window_of(item) else {
-                return false;
-            };
-            !matches!(said, [Some(a), Some(b)] if window(item, a) == window(item, b))
-        })
-        .collect()
-}
-
-type Window = fn(&Item, Timestamp) -> i64;
-
-/// A function that tells between which two occurrences of the item a time lies.
-fn window_of(item: &Item) -> Option<Window> {
-    match item.unit.as_str() {
-        VAGUE => Some(|_, at| day(at)),
-        // Day 0 of the epoch was a Thursday.
-        "" if item.value.starts_with(WEEKDAY) => Some(|item, at| {
-            let weekday = item.value[WEEKDAY.len()..].parse::<i64>().unwrap_or(0);
-            (day(at) + 3 - weekday).div_euclid(7)
-        }),
-        DATE if item.value.starts_with("????-??") => Some(|item, at| {
-            let (year, month, in_month) = civil(at);
-            year * 12 + month - i64::from(in_month < part(item, 8))
-        }),
-        DATE if item.value.starts_with("????") => Some(|item, at| {
-            let (year, month, in_month) = civil(at);
-            year - i64::from((month, in_month) < (part(item, 5), part(item, 8)))
-        }),
-        _ => None,
-    }
-}
-
-/// Two digits of a date value; 0 where they are not said.
-fn part(item: &Item, at: usize) -> i64 {
-    item.value
-        .get(at..at + 2)
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
-}
-
-fn day(at: Timestamp) -> i64 {
-    at.as_second().div_euclid(86_400)
-}
-
-fn civil(at: Timestamp) -> (i64, i64, i64) {
-    let date = TimeZone::UTC.to_datetime(at).date();
-    (
-        i64::from(date.year()),
-        i64::from(date.month()),
-        i64::from(date.day()),
-    )
+/// Whether both were surely said on the same UTC day.
+pub(crate) fn on_one_day(said: [Option<Timestamp>; 2]) -> bool {
+    let day = |at: Timestamp| at.as_second().div_euclid(86_400);
+    matches!(said, [Some(a), Some(b)] if day(a) == day(b))
 }
 
 #[cfg(test)]
@@ -206,69 +139,6 @@ mod tests {
             assert_eq!(
                 other_day(&items, &items, [at(a), at(b)]),
                 other,
-                "{text} {a} {b}"
-            );
-        }
-    }
-
-    #[test]
-    fn dates_that_may_be_two() {
-        for (text, a, b, doubt) in [
-            (
-                "Dentist on Friday",
-                "2024-05-01T08:00:00Z",
-                "2024-05-02T08:00:00Z",
-                false,
-            ),
-            (
-                "Dentist on Friday",
-                "2024-05-01T08:00:00Z",
-                "2024-05-04T08:00:00Z",
-                true,
-            ),
-            ("Dentist on Friday", "2024-05-01T08:00:00Z", "", true),
-            (
-                "Concert on 5 May",
-                "2024-05-06T08:00:00Z",
-                "2025-05-04T08:00:00Z",
-                false,
-            ),
-            (
-                "Concert on 5 May",
-                "2024-05-04T08:00:00Z",
-                "2024-05-06T08:00:00Z",
-                true,
-            ),
-            (
-                "Concert on 5 May 2024",
-                "2023-05-04T08:00:00Z",
-                "2024-05-06T08:00:00Z",
-                false,
-            ),
-            (
-                "Lunch on the 3rd",
-                "2024-05-04T08:00:00Z",
-                "2024-06-02T08:00:00Z",
-                false,
-            ),
-            (
-                "Lunch on the 3rd",
-                "2024-05-04T08:00:00Z",
-                "2024-06-04T08:00:00Z",
-                true,
-            ),
-            (
-                "Moved recently",
-                "2024-05-04T08:00:00Z",
-                "2024-06-04T08:00:00Z",
-                true,
-            ),
-        ] {
-            let facts = Facts::read(text);
-            let items = facts.dates.iter().chain(&facts.relative);
-            assert_eq!(
-                !doubtful(items, [at(a), at(b)]).is_empty(),
-                doubt,
                 "{text} {a} {b}"
             );
         }

@@ -1,7 +1,7 @@
 //! Where a text falls into sentences. In doubt it does not: an unsplit text is only merged with
 //! its equal.
 
-use super::normalize::{normalize_sentence, shape};
+use super::normalize::{is_prose, normalize_sentence, shape};
 
 /// Words before a full stop that does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
@@ -11,9 +11,13 @@ const ABBREVIATIONS: &[&str] = &[
     "usw", "vol", "vs", "z.b",
 ];
 
-/// The sentences of a text in comparison form, in order; none for a blank text.
+/// The sentences of a text in comparison form, in order; none for a blank text. A text that is not
+/// prose is one sentence, as it stands.
 pub(crate) fn sentences(text: &str) -> Vec<String> {
     let shaped = shape(text);
+    if !is_prose(&shaped) {
+        return vec![shaped];
+    }
     split(&shaped)
         .into_iter()
         .map(normalize_sentence)
@@ -21,32 +25,28 @@ pub(crate) fn sentences(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Splits shaped text after sentence ends and at line breaks.
-fn split(text: &str) -> Vec<&str> {
+/// Splits shaped text after sentence ends. A line break alone ends no sentence: the next line may
+/// go on with it.
+pub(crate) fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let end = match c {
-            '\n' => at,
-            '.' | '!' | '?' | '。' => {
-                let mut end = at + c.len_utf8();
-                while let Some(&(i, next)) = chars.peek() {
-                    if !".!?。\"')]」』》".contains(next) {
-                        break;
-                    }
-                    end = i + next.len_utf8();
-                    chars.next();
-                }
-                if !ends_sentence(c, &text[start..at], &text[end..]) {
-                    continue;
-                }
-                end
+        if !matches!(c, '.' | '!' | '?' | '。') {
+            continue;
+        }
+        let mut end = at + c.len_utf8();
+        while let Some(&(i, next)) = chars.peek() {
+            if !".!?。\"')]」』》".contains(next) {
+                break;
             }
-            _ => continue,
-        };
-        parts.push(&text[start..end]);
-        start = end;
+            end = i + next.len_utf8();
+            chars.next();
+        }
+        if ends_sentence(c, &text[start..at], &text[end..]) {
+            parts.push(&text[start..end]);
+            start = end;
+        }
     }
     parts.push(&text[start..]);
     parts
@@ -115,15 +115,20 @@ mod tests {
                 &["pays 3.50 at dr. Ott", "lives near St. Mary"],
             ),
             (
-                "See https://a.b/c.d?x=1 for e.g. tea",
-                &["see https://a.b/c.d?x=1 for e.g. tea"],
+                "Uses https://a.b/c.d?x for e.g. tea",
+                &["uses https://a.b/c.d?x for e.g. tea"],
             ),
-            ("Am 9. April. Um 8 Uhr", &["am 9. April", "um 8 Uhr"]),
-            ("Tea\nMilk", &["tea", "milk"]),
+            ("Am 9. April. Um 8 Uhr", &["am 9. April", "Um 8 Uhr"]),
+            ("Tea\nMilk", &["Tea\nMilk"]),
+            ("Likes tea.\nHas milk", &["likes tea", "has milk"]),
+            (
+                "用户买汽车\n模型送给弟弟玩",
+                &["用户买汽车\n模型送给弟弟玩"],
+            ),
             ("Uses v2.3.1. Likes it", &["uses v2.3.1", "likes it"]),
             (
                 "He said \"never.\" Then left",
-                &["he said \"never.\"", "then left"],
+                &["He said \"never.\" Then left"],
             ),
             (" \n ", &[]),
             ("...", &["..."]),

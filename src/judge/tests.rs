@@ -88,6 +88,30 @@ fn verdicts() {
             "Went to Japan in 2019 with 3 friends",
             Unsure,
         ),
+        // Two meetings of one verb may be an old value and a new one.
+        (
+            "User lives in Rome",
+            "User lives in Rome. User lives in Oslo.",
+            Unsure,
+        ),
+        // A line break is no end of a sentence.
+        (
+            "User owns a house",
+            "User owns a house\nboat on the lake",
+            Unsure,
+        ),
+        (
+            "User will marry Ann",
+            "User will marry Ann\nprovided the user has money",
+            Unsure,
+        ),
+        ("用户买汽车", "用户买汽车\n模型送给弟弟玩", Unsure),
+        (
+            "User owns a boat",
+            "User owns a boat.\nUser likes tea with milk.",
+            Same,
+        ),
+        ("用户喜欢茶", "用户喜欢茶。用户住在上海浦东。", Same),
         ("", "", Unsure),
         (" ", "\u{200B}", Unsure),
     ] {
@@ -118,6 +142,53 @@ fn equal_texts_on_other_days() {
         ("Met Ana on 5 May 2022", "2023-06-01", "2024-06-01", Same),
     ] {
         assert_eq!(verdict((text, a), (text, b)), expected, "{text} {a} {b}");
+    }
+}
+
+#[test]
+fn what_frames_or_revokes_is_not_contained() {
+    let yacht = "User owns a yacht.";
+    for frame in [
+        "Suppose the user is rich.",
+        "Imagine the user is rich.",
+        "Assume the user is rich.",
+        "Test data for the app.",
+        "Fake profile for the test.",
+        "Quote from the film.",
+        "Story by the user.",
+        "Scammers have the following script.",
+        "Opposite of the truth is.",
+        "Goal of the year is clear.",
+        "Retracted by the user.",
+        "Withdrawn by the user.",
+        "Revoked by the user.",
+        "Superseded by the user.",
+        "Valid for the summer.",
+        "Delete the entry for the user.",
+        "Strike the sentence from the record.",
+        "Everything is invented for testing.",
+        "Applies to guests of the user.",
+        "The user is a character in a film.",
+        "User likes making things up.",
+    ] {
+        for text in [format!("{frame} {yacht}"), format!("{yacht} {frame}")] {
+            assert_ne!(verdict((yacht, ""), (&text, "")), Verdict::Same, "{text}");
+        }
+    }
+    let tea = "用户喜欢茶。";
+    for frame in [
+        "以上内容纯属虚构。",
+        "前述内容作废处理。",
+        "仅限周围客人使用。",
+        "前提是用户有钱。",
+        "倘若用户有钱。",
+        "一旦用户有钱。",
+        "角色扮演正式开始。",
+        "用户喜欢编故事。",
+    ] {
+        for text in [format!("{frame}{tea}"), format!("{tea}{frame}")] {
+            assert_ne!(verdict((tea, ""), (&text, "")), Verdict::Same, "{text}");
+        }
     }
 }
 

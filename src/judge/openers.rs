@@ -1,0 +1,51 @@
+//! First words of memories that are surely no names, so that their capital says nothing.
+
+/// Function words, and verbs and nouns that memories begin with. A word that is also a name
+/// (Will, May, Can, Jack) must not stand here.
+#[rustfmt::skip]
+const OPENERS: &[&str] = &[
+    // function words
+    "a", "about", "after", "all", "also", "always", "although", "am", "an", "and", "are", "as",
+    "at", "because", "before", "both", "but", "by", "could", "currently", "did", "didn't", "do",
+    "does", "doesn't", "don't", "during", "each", "every", "for", "from", "had", "has", "hasn't",
+    "have", "he", "her", "his", "how", "i", "if", "in", "is", "isn't", "it", "its", "it's", "most",
+    "mostly", "must", "my", "never", "no", "not", "now", "often", "on", "only", "or", "our",
+    "rarely", "recently", "she", "should", "since", "some", "sometimes", "still", "that", "the",
+    "their", "there", "these", "they", "this", "those", "to", "until", "usually", "was", "wasn't",
+    "we", "were", "what", "when", "where", "which", "while", "who", "whose", "why", "with",
+    "without", "won't", "would", "you", "your",
+    // verbs
+    "asked", "asks", "attended", "attends", "avoids", "became", "began", "believes", "booked",
+    "booking", "bought", "brings", "built", "buys", "calls", "cares", "collects", "considers",
+    "cooks", "dislikes", "drinks", "drives", "eats", "enjoys", "expects", "fears", "feels",
+    "finds", "finished", "flew", "flies", "follows", "gave", "gets", "gives", "goes", "got",
+    "grew", "grows", "hates", "holds", "hopes", "intends", "joined", "keeps", "knows", "learned",
+    "learns", "left", "lent", "likes", "listens", "lived", "lives", "looks", "loves", "made",
+    "makes", "manages", "meets", "met", "moved", "moves", "needs", "orders", "owes", "owned",
+    "owns", "paid", "pays", "plans", "played", "plays", "prefers", "quit", "rents", "rides",
+    "runs", "says", "sees", "sells", "sings", "sleeps", "sold", "speaks", "spends", "spoke",
+    "started", "starts", "stays", "stopped", "studied", "studies", "takes", "teaches", "tells",
+    "thinks", "took", "travels", "tries", "trusts", "understands", "uses", "values", "visited",
+    "visits", "volunteers", "wakes", "walks", "wants", "watches", "wears", "went", "wishes",
+    "worked", "works", "writes", "wrote",
+    // nouns and adjectives
+    "allergic", "birthday", "book", "born", "breakfast", "children", "daughter", "dinner", "dog",
+    "favorite", "favourite", "flight", "husband", "interested", "kids", "lunch", "married",
+    "meeting", "parents", "password", "phone", "salary", "timezone", "user", "users", "user's",
+    "vegan", "vegetarian", "wife",
+    // other languages
+    "das", "der", "die", "ein", "eine", "el", "es", "hat", "ist", "la", "los", "tiene", "una",
+    "vive",
+];
+
+/// Whether a word, capitalised or not, is one of these.
+pub(crate) fn is_opener(word: &str) -> bool {
+    let mut chars = word.chars();
+    let Some(first) = chars.next() else {
+        return false;
+    };
+    let rest = chars.as_str();
+    // `IT` and `US` are no capitalised words.
+    !rest.contains(char::is_uppercase)
+        && OPENERS.contains(&format!("{}{rest}", first.to_lowercase()).as_str())
+}
