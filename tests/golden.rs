@@ -231,11 +231,12 @@ fn a_returned_source_is_accepted_only_if_it_says_all() {
             );
         }
     }
-    // Measured: 79 of the 126 pairs of one fact that no guard holds back need no new text; of the
-    // others 6 + 5 pass (`father` inside `father-in-law`, `Left Ghent` beside `Lives in Ghent`), which
-    // only the judge can tell. Joined texts say all that both say, so they pass by design.
-    assert!(accepted["same"] >= 78 && accepted["different"] <= 6 && accepted["update"] <= 5);
     println!("one source accepted {accepted:?}, concatenation accepted {merged:?}");
+    // Measured: for 44 of the 126 pairs of one fact that no guard holds back one of the two says
+    // all, word by word; of the others none passes. Two sentences side by side pass only where each
+    // says one plain thing of the user.
+    assert!(accepted["same"] >= 44 && accepted["different"] == 0 && accepted["update"] == 0);
+    assert!(merged["different"] == 0 && merged["update"] == 0);
 }
 
 #[test]

@@ -68,7 +68,15 @@ const TOUCHES: &[&str] = &[
     "parody", "satire", "persona", "alias", "jokes", "fantasy", "fantasies", "dreams", "play",
     "plays", "film", "movie", "sentence", "statement", "statements", "entry", "record", "memory",
     "memories", "profile", "text", "line", "words", "opposite", "contrary", "truth", "reverse",
+    "update", "updates", "disclaimer", "note", "notice", "personality", "identity", "identities",
+    "rumours", "rumors", "fibs", "riddles", "irony", "trolling", "pranks", "hoaxes", "undercover",
+    "incognito", "habit", "tendency", "secret", "secrets", "legs", "out", "off", "bluffing",
     "void", "null", "theory", "principle", "name", "behalf", "mind", "hypothetical", "virtual",
+];
+
+/// Words that say nothing where two sentences share them.
+const SHARED: &[&str] = &[
+    "user", "the", "a", "an", "and", "in", "at", "on", "of", "with", "by", "from",
 ];
 
 /// Han phrases that point back, revoke, re-date, doubt or limit.
@@ -82,7 +90,8 @@ const TOUCHES_HAN: &[&str] = &[
     "前", "后", "後", "作废", "失效", "撤", "虚", "构", "编", "装", "扮", "演", "角色", "仅", "僅",
     "限", "若", "倘", "设", "测", "例", "故事", "小说", "剧", "梦", "幻", "信息", "资料", "内容",
     "记", "话", "句", "反", "相", "样", "更", "最", "才", "就", "是", "本", "人设", "名义", "代",
-    "替", "为", "給", "给", "被", "让", "对", "的话", "否", "非", "无", "未",
+    "替", "为", "給", "给", "被", "让", "对", "的话", "否", "非", "无", "未", "吹", "谣", "双重",
+    "瞎", "扯", "胡", "谎", "乱", "戏", "秘", "谜", "逗",
 ];
 
 /// Whether `sentence` (in comparison form) leaves every sentence before and after it as it is.
@@ -94,19 +103,22 @@ pub(crate) fn stands_alone(sentence: &str) -> bool {
         && facts.floating.is_empty()
         && is_plain(sentence)
         && predicate(sentence).is_some_and(|predicate| match predicate {
-            Predicate::English(words) => !words.iter().any(|w| TOUCHES.contains(&w.as_str())),
+            Predicate::English(words) => !words.iter().any(|w| {
+                // An adverb tells how to take it: `ironically`.
+                TOUCHES.contains(&w.as_str()) || w.ends_with("ly") && w != "family"
+            }),
             Predicate::Han(rest) => !TOUCHES_HAN.iter().any(|cue| rest.contains(cue)),
         })
 }
 
-/// Whether two sentences may stand in one text without the one restricting or replacing the other:
-/// their verbs differ.
-pub(crate) fn differ_in_verb(a: &str, b: &str) -> bool {
-    match (predicate(a), predicate(b)) {
-        (Some(Predicate::English(a)), Some(Predicate::English(b))) => a[0] != b[0],
-        (Some(Predicate::Han(a)), Some(Predicate::Han(b))) => a.chars().next() != b.chars().next(),
-        _ => true,
-    }
+/// Whether two sentences speak of different things: they share no word but function words. What
+/// shares one may restrict or replace the other (`Lives in Rome. Lives in Oslo.`).
+pub(crate) fn are_apart(a: &str, b: &str) -> bool {
+    let han = |text: &str| text.replace("用户", "").replace("用戶", "");
+    let (a, b) = (han(a).to_lowercase(), han(b).to_lowercase());
+    let words: Vec<&str> = b.unicode_words().collect();
+    !a.unicode_words()
+        .any(|w| !SHARED.contains(&w) && words.contains(&w))
 }
 
 /// A sentence of letters, digits, blanks and commas.
@@ -235,6 +247,12 @@ mod tests {
             "user plays a pirate",
             "user likes making things up",
             "owns a role in the film",
+            "user speaks ironically",
+            "user works undercover",
+            "user has a disclaimer",
+            "用户喜欢吹牛皮",
+            "用户拥有双重身份",
+            "用户经营谣言网站",
             "user works at 9",
             "likes tea in the morning",
             "以上内容纯属虚构",

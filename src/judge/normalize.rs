@@ -18,7 +18,6 @@
 use unicode_normalization::UnicodeNormalization;
 
 use super::openers::is_opener;
-use super::sentences::is_cjk;
 
 /// The comparison form of a whole text: its sentences in comparison form, one a line.
 ///
@@ -70,7 +69,7 @@ fn characters(text: &str) -> String {
 /// Drops invisible characters except between two letters or digits, where they may part words.
 fn drop_invisible(text: &str) -> String {
     let is_invisible = |c: &char| matches!(c, '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{AD}');
-    let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c));
+    let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -114,8 +113,9 @@ fn shape_char(c: char) -> char {
 pub(crate) fn is_prose(text: &str) -> bool {
     let indented = text.trim().contains("\n ")
         || text.trim_end().contains('\n') && text.trim_start_matches('\n').starts_with(' ');
+    let statement = text.lines().any(|line| line.trim_end().ends_with(';'));
     let mut previous = None;
-    !indented
+    !(indented || statement)
         && text.trim().chars().all(|c| {
             let in_word = previous.is_some_and(char::is_alphanumeric);
             previous = Some(c);
@@ -167,7 +167,8 @@ fn drop_full_stop(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['.', '。']) else {
         return text;
     };
-    let ends = |c: char| c.is_alphanumeric() || c == ')';
+    let paired = text.matches('(').count() == text.matches(')').count();
+    let ends = |c: char| c.is_alphanumeric() || c == ')' && paired;
     if rest.chars().next_back().is_some_and(ends) {
         rest
     } else {
@@ -305,6 +306,9 @@ mod tests {
             ("The command is rm *.", "The command is rm *"),
             ("Regex a+.", "Regex a+"),
             ("Regex \"a.\"", "Regex \"a\""),
+            ("Ends in )).", "Ends in ))"),
+            ("key: a  b;", "key: a b;"),
+            ("张三\u{200B}李四", "张三李四"),
             ("10\u{200B}5", "105"),
             ("now\u{200B}here", "nowhere"),
             ("re\u{AD}sign", "resign"),

@@ -5,10 +5,10 @@
 #[rustfmt::skip]
 const OPENERS: &[&str] = &[
     // function words
-    "a", "about", "after", "all", "also", "always", "although", "am", "an", "and", "are", "as",
-    "at", "because", "before", "both", "but", "by", "could", "currently", "did", "didn't", "do",
+    "about", "after", "all", "also", "always", "although", "am", "an", "and", "are", "as",
+    "at", "because", "before", "both", "but", "by", "could", "currently", "did", "didn't",
     "does", "doesn't", "don't", "during", "each", "every", "for", "from", "had", "has", "hasn't",
-    "have", "he", "her", "his", "how", "i", "if", "in", "is", "isn't", "it", "its", "it's", "most",
+    "have", "he", "her", "his", "how", "if", "in", "is", "isn't", "it", "its", "it's", "most",
     "mostly", "must", "my", "never", "no", "not", "now", "often", "on", "only", "or", "our",
     "rarely", "recently", "she", "should", "since", "some", "sometimes", "still", "that", "the",
     "their", "there", "these", "they", "this", "those", "to", "until", "usually", "was", "wasn't",
@@ -17,9 +17,9 @@ const OPENERS: &[&str] = &[
     // verbs
     "asked", "asks", "attended", "attends", "avoids", "became", "began", "believes", "booked",
     "booking", "bought", "brings", "built", "buys", "calls", "cares", "collects", "considers",
-    "cooks", "dislikes", "drinks", "drives", "eats", "enjoys", "expects", "fears", "feels",
+    "dislikes", "drinks", "drives", "eats", "enjoys", "expects", "fears", "feels",
     "finds", "finished", "flew", "flies", "follows", "gave", "gets", "gives", "goes", "got",
-    "grew", "grows", "hates", "holds", "hopes", "intends", "joined", "keeps", "knows", "learned",
+    "grew", "grows", "hates", "holds", "intends", "joined", "keeps", "knows", "learned",
     "learns", "left", "lent", "likes", "listens", "lived", "lives", "looks", "loves", "made",
     "makes", "manages", "meets", "met", "moved", "moves", "needs", "orders", "owes", "owned",
     "owns", "paid", "pays", "plans", "played", "plays", "prefers", "quit", "rents", "rides",

@@ -23,14 +23,14 @@ static DEICTIC: LazyLock<Regex> = LazyLock::new(|| {
         | now | rn | atm | currently | presently | already | yet | still | soon | sooner | later | earlier | ago | within | last | (?:un)?til\x20[a-z]\w* | till\x20[a-z]\w* | since\x20[a-z]\w*
         | next\x20(?:[^t\s]|t[^o\s])\w* | upcoming | (?:the|this)\x20coming | previous | the\x20(?:following|past) | current | recent | newly | again | meanwhile | overdue | imminent(?:ly)?
         | immediately | momentarily | temporar(?:y|ily) | \w*(?:teen|middle)-?aged? | aged? | ages | moment | \w+time | (?:in|for|after)\x20a\x20(?:bit|while|sec|tick|jiffy|few) | (?:some|long|short|much|this|that)\x20time
-        | half\x20past | quarter\x20(?:to|past) | o'clock | yo | y/o | [qh][1-4] | the\x20other\x20\w+ | days?\x20(?:before|after) | this\x20\w*(?:term|sprint|holiday|season|night|break)\w*
+        | half\x20past | quarter\x20(?:to|past) | o'clock | yo | y/o | arvo | wknds? | hols | freshly | brand\x20new | halfway | t\x20minus | by\x20the\x20time | \w+ish\x20o\w* | (?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)ies | teens | gleich | [qh][1-4] | the\x20other\x20\w+ | days?\x20(?:before|after) | this\x20\w*(?:term|sprint|holiday|season|night|break)\w*
         | bald | jetzt | gerade | seit | bis | nächste\w* | letzte\w* | kommende\w* | momentan | derzeit | später | früher | schon | noch | wieder | soeben | demnächst
         | ahora | pronto | luego | próxim\w+ | pasad[oa]s? | desde | hasta | todavía | ya | bientôt | maintenant | prochaine?s? | derni[eè]re?s? | depuis | déjà | encore | après-demain | avant-hier
         | adesso | presto | prossim\w+ | scors[oaie] | stasera | stamattina | stanotte | già | ancora | dopodomani | agora | passad[oa]s? | já | ainda
         | straks | volgende | vorige | vanavond | vanochtend | vanmiddag | binnenkort | nu | zojuist )\b
-        | \b\d+\x20?(?:d|w|wks?|mos?|mths?|nites?)\b
+        | \b(?:\d+\x20?(?:d|w|wks?|mos?|mths?|nites?) | \d+ish)\b
         | 一会|待会|等会|等下|等一下|回头|改天|改日|[下上这那][次回]|次日|翌|隔[天日]|当[天日晚时年]|那[天晚时年]|届时|到时|[今明昨后前]儿|今后|往后|日后|以后|之后|随后|稍后|过后|后来|然后|以来|至今|迄今|以前|之前
-        |目前|现在|如今|眼下|当前|当下|此刻|正在|暂时|临时|马上|立刻|立即|即将|快要|将要|就要|刚|剛|最近|近来|近期|近日|段时间|不久|已经|曾|从前|先前|早就|期间|时候|早些|晚些|早点|晚点|[这那本]个?[周月季年]|有一?天|某[天日]|几天|[又再]
+        |过会|五一|初[一二三四五六七八九十]|目前|现在|如今|眼下|当前|当下|此刻|正在|暂时|临时|马上|立刻|立即|即将|快要|将要|就要|刚|剛|最近|近来|近期|近日|段时间|阵子|[这那]会|不久|已经|曾|从前|先前|早就|期间|时候|早些|晚些|早点|晚点|[这那本]个?[周月季年]|有一?天|某[天日]|几天|[又再]
         |きょう|きのう|あした|あす|あさって|おととい|これから|さっき|いま|もうすぐ|まもなく|そのうち|また|もう|まだ|来[年春夏秋冬月週]|先日|前日|今[度年月日]|この前|最中",
     )
 });
@@ -43,12 +43,15 @@ static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
         | week-?ends? | weekdays? | workdays? | holidays? | vacations? | springs? | summers? | autumns? | winters? | (?:in|the)\x20fall | christmas | x-?mas | easter | halloween | thanksgiving | hanukkah | chanukah
         | ramadan | eid | diwali | passover | lent | pentecost | whitsun | carnival | new\x20year\w* | nye | hogmanay | valentine\w* | lunar\x20new\w* | midsummer | black\x20friday
         | mornings? | afternoons? | evenings? | dawn | dusk | sunrise | sunset | sundown | daybreak | nightfall | noon | midnight | midday | midweek | overnight | (?:after|before|over|by|at)\x20(?:breakfast|brunch|lunch|dinner|supper)
-        | (?:after|before)\x20(?:work|school|class|practice|bed) | payday | midyear | fortnight\w* | bedtime
+        | (?:after|before|by)\x20(?:the|his|her|my|our|their|your) | (?:after|before)\x20(?:work|school|class|practice|bed) | payday | midyear | fortnight\w* | bedtime
         | tage?n? | wochen?\w* | monate?n? | jahre?n? | stunden? | minuten? | morgens? | abends? | mittags? | nachmittags? | vormittags? | nachts? | frühling | sommer | herbst | ostern | weihnachten | silvester | pfingsten | uhr | ferien | urlaub
         | semanas? | mes(?:es)? | años? | días? | horas? | minutos? | tarde | noche | madrugada | verano | invierno | primavera | otoño | navidad | pascua | vacaciones | finde
         | semaines? | mois | ans | années? | jours? | heures? | matin | soir | nuit | midi | été | hiver | printemps | automne | noël | pâques | vacances
         | settiman[ae] | mes[ei] | ann[oi] | giorn[oi] | or[ae] | mattina | sera | notte | estate | inverno | natale | pasqua | mês | anos? | dias? | manhã | noite | natal | páscoa | férias
-        | maand(?:en)? | jaar | jaren | dag(?:en)? | uur | uren | ochtend | avond | nacht | zomer | pasen | kerst\w* )\b
+        | maandag | dinsdag | woensdag | donderdag | vrijdag | zaterdag | zondag | segunda | terça | quarta | quinta | sexta | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica
+        | lundi | mardi | mercredi | jeudi | vendredi | samedi | dimanche | janvier | février | mars | avril | juin | juillet | août | septembre | octobre | décembre | januari | februari | maart | mei | juli | augustus
+        | gennaio | febbraio | aprile | maggio | giugno | luglio | settembre | ottobre | dicembre | janeiro | fevereiro | março | maio | junho | julho | setembro | outubro | novembro | dezembro | maand(?:en)? | jaar | jaren | dag(?:en)? | uur | uren | ochtend | avond | nacht | zomer | pasen | kerst\w* )\b
+        | [\u{F0000}-\u{FFFFD}]\x20(?:birthday|to\x20go|left|remaining|down|more|away) | \b(?:kw|cw|wk)\x20?[\u{F0000}-\u{FFFFD}] | \bin\x20[\u{F0000}-\u{FFFFD}]\x20\w
         | 周末|週末|[月年季周][底末初中]|季度|学期|學期|学年|小时|小時|分钟|分鐘|钟头|刻钟|星期|礼拜|禮拜|[一两几半多整数\u{F0000}-\u{FFFFD}]个?[天日周月年晚夜早宿]|[天周月年日][内后前里间]|[岁歲]|清早|大早|一早|早晨|[深午半夜]夜|夜晚|夜间|夜里|白天|黄昏|午[后饭休]|[饭课][后前]|下班|放学
         |[春夏秋冬](?:天|季|末|初|假|游|令)|春节|元旦|中秋|端午|国庆|清明|除夕|圣诞|元宵|七夕|过年|新年|年夜|双11|双\u{F0000}|五一|[暑寒长年][假期]|假[期日]|节[日假]|[人亲恩圣活]节|聚会前
         |週末|月末|年末|年始|時間|[かヶ]月|ごろ|頃|夕方|正月|クリスマス|今朝|毎朝|お盆|夏休み|冬休み",
@@ -59,7 +62,7 @@ static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
 static RECURS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?x)
-        \b(?:every|each|most|all)\x20(?:other\x20|second\x20|third\x20|single\x20|working\x20)?(?:[\u{F0000}-\u{FFFFD}] | day | night | week | weekend | weekday | workday | month | year | hour | season | term | semester | quarter | sprint
+        \b(?:most|all)\x20(?:days|nights|weeks|weekends|mornings|evenings|afternoons|months|years) | \b(?:every|each)\x20(?:other\x20|second\x20|third\x20|single\x20|working\x20)?(?:[\u{F0000}-\u{FFFFD}] | day | night | week | weekend | weekday | workday | month | year | hour | season | term | semester | quarter | sprint
             | spring | summer | autumn | winter | christmas | easter | holiday | new\x20year | time )
         | \b(?:daily|nightly|weekly|fortnightly|annually|always|usually|normally|generally|typically|habitually|regularly|often|sometimes|rarely|seldom
             | weekends | weekdays | workdays | (?:once|twice|times|hours|nights|minutes|days)\x20(?:a|an|per)\x20(?:day|week|month|year|night|hour) | per\x20(?:day|week|month|year|night|hour|term|season)
@@ -98,6 +101,14 @@ pub(crate) fn floating(lower: &str, facts: &Facts) -> Vec<String> {
             .find(|c| c.is_alphabetic() && !known(*c) && !is_kana(*c) && *c != 'ー')
             .map(String::from),
     );
+    if lower.contains(is_kana) {
+        found.extend(
+            lower
+                .chars()
+                .filter(|c| "朝昼夜晩今".contains(*c))
+                .map(String::from),
+        );
+    }
     let rest = facts.rest.to_lowercase();
     for clause in clauses(&rest) {
         found.extend(in_clause(clause, facts));
@@ -163,17 +174,18 @@ fn in_clause(clause: &str, facts: &Facts) -> Vec<String> {
 
 /// Whether a number is a duration, an age or an hour.
 fn is_time(number: &Item, before: &str, clause: &str) -> bool {
-    let small = number.value.parse::<u32>().is_ok_and(|n| n <= 120);
+    let value = number.value.parse::<u32>().unwrap_or(u32::MAX);
     let last = before.rsplit(' ').next().unwrap_or_default();
+    let ends = clause.trim_end().ends_with(number.mark);
     match number.unit.as_str() {
         "s" | "min" | "day" | "month" | "year" | "year-old" => true,
-        "" if small => {
-            matches!(
-                last,
-                "at" | "past" | "until" | "till" | "turned" | "turns" | "age" | "aged"
-            ) || matches!(last, "is" | "am" | "in" | "are")
-                && clause.trim_end().ends_with(number.mark)
-        }
+        "ordinal" => PERIODIC.is_match(&number.words.to_lowercase()),
+        "" if value <= 2400 && matches!(last, "at" | "@" | "until" | "till") => true,
+        "" if value <= 120 => match last {
+            "past" | "half" | "turned" | "turns" | "turning" | "age" | "aged" => true,
+            "is" | "am" | "are" | "in" | "by" => ends,
+            _ => false,
+        },
         _ => false,
     }
 }
@@ -223,6 +235,19 @@ mod tests {
             "Missed two Fridays",
             "Report is due in Q3",
             "Call Bob after lunch",
+            "Exam this arvo",
+            "Meeting half nine",
+            "Meeting @ 9",
+            "Is in her thirties",
+            "Sick all week",
+            "First day at work",
+            "Two down, one to go",
+            "Her 40th birthday party",
+            "Before the wedding",
+            "In bed by ten",
+            "KW 12",
+            "Komt maandag",
+            "Kommt gleich",
             "Moved recently",
             "Sick again",
             "Treffen am Wochenende",
@@ -248,9 +273,14 @@ mod tests {
             "隔天出发",
             "住了三年",
             "春节回家",
+            "五一去爬山",
+            "初三搬家",
+            "这阵子很忙",
+            "过会儿开会",
             "きょうは休み",
             "あした行く",
             "これから行く",
+            "夜に行く",
         ] {
             assert_ne!(read(text), [] as [&str; 0], "{text}");
         }

@@ -135,19 +135,3 @@ pub(super) fn quotations(text: &str) -> Vec<String> {
     }
     found
 }
-
-/// Emoji and other signs that are neither letters, digits, white space nor usual punctuation.
-pub(super) fn symbols(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for c in text.chars() {
-        let usual = c.is_ascii()
-            || c.is_alphanumeric()
-            || c.is_whitespace()
-            || c.is_control()
-            || matches!(c, '\u{80}'..='\u{BF}' | '\u{300}'..='\u{36F}' | '\u{2000}'..='\u{206F}' | '\u{3001}'..='\u{303F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FE30}'..='\u{FE4F}' | '\u{FF00}'..='\u{FFEF}' | '€');
-        if !usual && !found.iter().any(|f| f.chars().eq([c])) {
-            found.push(c.to_string());
-        }
-    }
-    found
-}

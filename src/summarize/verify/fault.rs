@@ -79,17 +79,21 @@ pub enum Fault {
         /// The words of the text.
         words: String,
     },
-    /// A number, date, code or name stands beside other words than in any source.
-    #[error("\"{words}\" stands in another place than in the sources")]
-    Moved {
-        /// The words of the text.
+    /// The words of a source are in the text, but not in their order or not free of limits.
+    #[error("the words of source {source_id} must stand in the text in their order: \"{words}\"")]
+    Rewritten {
+        /// The sentence of the source.
         words: String,
+        /// The source.
+        source_id: String,
     },
-    /// The text puts into the past, or makes a plan of, what no source does; or the reverse.
-    #[error("the text {change} what the sources say")]
-    Turned {
-        /// What it does to the sources.
-        change: &'static str,
+    /// A sentence of the text mixes what the sources say, or stands beside what may change it.
+    #[error(
+        "\"{words}\" is not said like that in a source; it may only list what the sources say in one place"
+    )]
+    Mixed {
+        /// The sentence of the text.
+        words: String,
     },
     /// The language of a source is not that of the text.
     #[error("the text is not in the script of source {source_id}")]

@@ -1,23 +1,27 @@
 //! The last word on a text that an LLM wrote: it must say what the sources say, and no more.
 //!
 //! Deterministic and strict. A good merge that is rejected costs a duplicate, a bad one that is
-//! accepted costs a fact. Every word of content of every source must come back, up to its
-//! inflection, and no other may come in; synonyms are not known. Numbers, dates, codes and names stay
-//! beside a word beside which they stood.
+//! accepted costs a fact. So the text may only put together what the sources say in their own words
+//! and order (the rule stands in [`order`], what is free in [`words`]): it is the source that says
+//! all that the others say, or one with their last words as a list, or several sentences of theirs
+//! each of which says one plain thing of the user.
 
 mod answer;
 mod fault;
+mod order;
 mod saying;
 mod script;
+mod words;
 
 pub use self::fault::{Fault, Kind};
 
-use self::saying::{Place, Saying};
+use self::saying::{Saying, shown};
 use self::script::Script;
+use self::words::Token;
+use crate::judge::cues;
 use crate::judge::items::{Item, diff};
 use crate::judge::normalize::{normalize, shape};
-use crate::judge::roles;
-use crate::judge::words;
+use crate::judge::sentences;
 use crate::summarize::SourceText;
 
 /// A result may be this much longer than all sources together, in characters.
@@ -52,9 +56,8 @@ pub fn verify(sources: &[SourceText], memory_type: &str, text: &str) -> Result<(
         check_missing(id, source, &result, &mut faults);
     }
     check_invented(&sayings, &result, &mut faults);
-    check_places(&sayings, &result, &mut faults);
-    check_roles(&sayings, &result, &mut faults);
-    check_turned(&sayings, &result, &mut faults);
+    check_order(&sayings, &result, &mut faults);
+    check_joined(&sayings, &result, text, &mut faults);
     let mut seen: Vec<Fault> = Vec::new();
     faults.retain(|fault| {
         !seen.contains(fault) && {
@@ -135,12 +138,6 @@ fn check_missing(id: &str, source: &Saying, result: &Saying, faults: &mut Vec<Fa
     for (kind, words) in source.lacking_in(result) {
         missing(kind, words);
     }
-    let denials = result.denials();
-    for (at, item) in source.denials().iter().enumerate() {
-        if at >= denials.len() || !denials.iter().any(|d| same_scope(d, item)) {
-            missing(Kind::Negation, denial_words(item));
-        }
-    }
 }
 
 /// All that the result says must be in a source.
@@ -164,78 +161,43 @@ fn check_invented(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<
     for (kind, words) in unknown {
         invented(kind, words);
     }
-    let allowed: usize = sources.iter().map(|(_, s)| s.denials().len()).sum();
-    for (at, item) in result.denials().iter().enumerate() {
-        let known = sources
-            .iter()
-            .any(|(_, s)| s.denials().iter().any(|i| same_scope(i, item)));
-        if !known || at >= allowed {
-            invented(Kind::Negation, denial_words(item));
+}
+
+/// The sentences of the result must be those of the sources.
+fn check_order(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
+    let known: Vec<&[Token]> = sources
+        .iter()
+        .flat_map(|(_, s)| s.sentences.iter().map(Vec::as_slice))
+        .collect();
+    let strange = result
+        .sentences
+        .iter()
+        .filter(|s| !order::is_built(s, &known));
+    faults.extend(strange.map(|s| Fault::Mixed { words: shown(s) }));
+    for (id, source) in sources {
+        let mut rest = result.sentences.as_slice();
+        for sentence in &source.sentences {
+            match rest.iter().position(|s| order::covers(s, sentence)) {
+                Some(at) => rest = &rest[at..],
+                None => faults.push(Fault::Rewritten {
+                    words: shown(sentence),
+                    source_id: (*id).to_owned(),
+                }),
+            }
         }
     }
 }
 
-/// Numbers, dates, codes and names must not change places: each keeps the word before or after it
-/// that it has in a source, unless the sources hold one only.
-fn check_places(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
-    if sources.iter().all(|(_, s)| s.places().len() < 2) {
+/// Sentences that no source has beside each other must each say one plain thing of the user.
+fn check_joined(sources: &[(&str, Saying)], result: &Saying, text: &str, faults: &mut Vec<Fault>) {
+    let known = sources.iter().any(|(_, s)| s.sentences == result.sentences);
+    if known || result.sentences.len() < 2 {
         return;
     }
-    for place in result.places() {
-        let fits = |known: &Place| {
-            let side = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
-            known.key == place.key
-                && (side(&known.before, &place.before) || side(&known.after, &place.after))
-        };
-        let mut known = sources
-            .iter()
-            .flat_map(|(_, s)| s.places())
-            .filter(|p| p.key == place.key)
-            .peekable();
-        // What no source has at all is reported as invented.
-        if known.peek().is_some() && !known.any(fits) {
-            faults.push(Fault::Moved {
-                words: place.words.clone(),
-            });
-        }
-    }
-}
-
-/// Two parts of a source must not change places: `flew from rome to oslo`.
-fn check_roles(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
-    for (_, source) in sources {
-        let words = roles::diff(&source.lower, &result.lower).right;
-        if !words.is_empty() {
-            let words = words.join(" … ");
-            faults.push(Fault::Moved { words });
-        }
-    }
-}
-
-/// Past and plan must not change sides where the sources agree.
-fn check_turned(sources: &[(&str, Saying)], result: &Saying, faults: &mut Vec<Fault>) {
-    let mut check = |has: fn(&Saying) -> bool, added, lost| {
-        let with = sources.iter().filter(|(_, s)| has(s)).count();
-        if has(result) && with == 0 {
-            faults.push(Fault::Turned { change: added });
-        } else if !has(result) && with > 0 && with == sources.len() {
-            faults.push(Fault::Turned { change: lost });
-        }
-    };
-    check(|s| s.past, "puts into the past", "puts into the present");
-    check(
-        |s| s.modal,
-        "makes a plan, possibility or duty of",
-        "makes a plain fact of",
-    );
-}
-
-fn same_scope(a: &Item, b: &Item) -> bool {
-    words::stem(&a.value) == words::stem(&b.value)
-}
-
-fn denial_words(item: &Item) -> String {
-    format!("{} {}", item.words, item.value).trim().to_owned()
+    let touching = sentences::sentences(text)
+        .into_iter()
+        .filter(|s| !(cues::names_its_subject(s) && cues::stands_alone(s)));
+    faults.extend(touching.map(|words| Fault::Mixed { words }));
 }
 
 #[cfg(test)]

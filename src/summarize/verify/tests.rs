@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod altered;
+
 fn sources(texts: &[&str]) -> Vec<SourceText> {
     texts
         .iter()
@@ -46,26 +48,75 @@ fn faithful_texts_pass() {
             "User does not like phone calls",
         ),
         (
-            &[
-                "Kofi repaired the user's bike",
-                "The user's bike was repaired by Kofi",
-            ],
-            "Kofi repaired the user's bike",
-        ),
-        (
-            &["Likes crime fiction", "Enjoys crime novels"],
-            "Likes and enjoys crime fiction and novels",
-        ),
-        (
             &["Moved in on 2021-07-01", "Moved in on July 1st, 2021"],
             "Moved in on 1 July 2021",
         ),
         (&["押金交了一千二百元", "押金交了1200元"], "押金交了1200元"),
-        (&["会说粤语和日语", "会说日语和粤语"], "会说粤语和日语"),
         (&["不吃辣", "不吃辣,不喝酒"], "不吃辣,不喝酒"),
         (
             &["Sorry is a song she likes", "Sorry is a song"],
             "Sorry is a song she likes",
+        ),
+        (
+            &["Alice likes tea with honey", "Alice likes tea with ginger"],
+            "Alice likes tea with honey, ginger",
+        ),
+        (
+            &["Alice likes tea with honey", "Alice likes tea with ginger"],
+            "Alice likes tea with honey and ginger.",
+        ),
+        (
+            &[
+                "Alice likes tea with honey, ginger",
+                "Alice likes tea with lemon",
+            ],
+            "Alice likes tea with honey, ginger and lemon",
+        ),
+        (
+            &[
+                "Alice likes tea with ginger",
+                "Alice likes tea with honey and with ginger",
+            ],
+            "Alice likes tea with honey and with ginger",
+        ),
+        (
+            &[
+                "Alice likes tea with honey",
+                "Alice likes tea with 2 spoons of honey",
+            ],
+            "Alice likes tea with 2 spoons of honey",
+        ),
+        (
+            &["Flew to Rome with Ann", "User flew to Rome for work"],
+            "User flew to Rome with Ann and for work",
+        ),
+        (
+            &["用户喜欢加蜂蜜的绿茶", "用户喜欢加生姜的绿茶"],
+            "用户喜欢加蜂蜜、生姜的绿茶",
+        ),
+        (&["They've left", "They have left"], "They have left"),
+        (&["用户喜欢喝茶", "喜欢喝咖啡"], "用户喜欢喝茶和咖啡"),
+        (&["王小明在字节", "王小明在字节上班"], "王小明在字节上班"),
+        (
+            &[
+                "User has a dog. User likes tea with milk.",
+                "User likes tea",
+            ],
+            "User has a dog. User likes tea with milk.",
+        ),
+        (
+            &[
+                "User has a dog.",
+                "User has a dog named Rex. User likes tea.",
+            ],
+            "The user has a dog named Rex. User likes tea.",
+        ),
+        (
+            &[
+                "User has a dog named Rex.",
+                "User has a dog. User lives in Rome.",
+            ],
+            "User has a dog named Rex. User lives in Rome.",
         ),
         (
             &["Owns 2 cats", "Owns 2 cats called Mia and Tom"],
@@ -144,7 +195,7 @@ fn unfaithful_texts_are_rejected() {
         (
             &["Likes tea", "Likes tea a lot"],
             "Does not like tea a lot",
-            "not tea",
+            "not",
         ),
         (&["用户不吃香菜", "不吃香菜"], "用户吃香菜", "不"),
         (
@@ -185,12 +236,12 @@ fn unfaithful_texts_are_rejected() {
         (
             &["Was a nurse", "Was a nurse at St. Mary"],
             "Is a nurse at St. Mary",
-            "present",
+            "Was",
         ),
         (
             &["Is a nurse", "Is a nurse at St. Mary"],
             "Was a nurse at St. Mary",
-            "past",
+            "Was",
         ),
         (
             &["Reads 《三体》", "Likes 《三体》"],
@@ -216,43 +267,6 @@ fn unfaithful_texts_are_rejected() {
                 .any(|f| f.to_lowercase().contains(&expected.to_lowercase())),
             "{texts:?} {text:?} {faults:?}"
         );
-    }
-}
-
-#[test]
-fn what_changes_places_is_rejected() {
-    for (texts, text) in [
-        (
-            &["Pays 40 to Tom and 50 to Mia"][..],
-            "Pays 50 to Tom and 40 to Mia",
-        ),
-        (&["Ana lent Boris the drill"], "Boris lent Ana the drill"),
-        (
-            &["Born on 5 May 2020, married on 6 June 2021"],
-            "Born on 6 June 2021, married on 5 May 2020",
-        ),
-    ] {
-        assert!(
-            faults(texts, text)
-                .iter()
-                .any(|f| f.contains("another place")),
-            "{text}"
-        );
-    }
-    for (texts, text) in [
-        (
-            &["Pays 40 to Tom", "Pays 40 to Tom and 50 to Mia"][..],
-            "Pays 40 to Tom and 50 to Mia",
-        ),
-        (
-            &[
-                "Sister Elena is getting married in Bilbao",
-                "Elena, the user's sister, has her wedding in Bilbao",
-            ],
-            "Sister Elena is getting married in Bilbao (wedding)",
-        ),
-    ] {
-        assert_eq!(faults(texts, text), [] as [String; 0], "{text}");
     }
 }
 
@@ -326,15 +340,4 @@ fn what_cannot_be_seen_must_not_come_in() {
         faults(&[family, "The family likes tea"], family),
         Vec::<String>::new()
     );
-}
-
-#[test]
-fn parts_must_not_change_places() {
-    let texts = &[
-        "flew from rome to oslo",
-        "flew from rome to oslo last spring",
-    ];
-    let found = faults(texts, "flew from oslo to rome last spring");
-    assert!(found.iter().any(|f| f.contains("oslo … rome")), "{found:?}");
-    assert_eq!(faults(texts, texts[1]), Vec::<String>::new());
 }
