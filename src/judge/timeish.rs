@@ -19,13 +19,13 @@ use super::sentences::{is_cjk, is_kana};
 static DEICTIC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?x)
-        \b(?: tmrw | tmr | tmw | tmoz | tomoz | tomorro | tomoro | 2mor\w+ | tonite | 2nite | 2day | yday | ystd | eod | eow | eom | eoy | cob | eob | asap
+        \b(?: tmrw | tmr | tmw | tmoz | tomoz | tomorro | tomoro | 2mor\w+ | tonite | 2nite | 2day | yday | ystd | eod | eow | eom | eoy | cob | eob | asap # typos:ignore
         | now | rn | atm | currently | presently | already | yet | still | soon | sooner | later | earlier | ago | within | last | (?:un)?til\x20[a-z]\w* | till\x20[a-z]\w* | since\x20[a-z]\w*
         | next\x20(?:[^t\s]|t[^o\s])\w* | upcoming | (?:the|this)\x20coming | previous | the\x20(?:following|past) | current | recent | newly | again | meanwhile | overdue | imminent(?:ly)?
-        | immediately | momentarily | temporar(?:y|ily) | \w*(?:teen|middle)-?aged? | aged? | ages | moment | \w+time | (?:in|for|after)\x20a\x20(?:bit|while|sec|tick|jiffy|few) | (?:some|long|short|much|this|that)\x20time
+        | immediately | momentarily | temporar(?:y|ily) | \w*(?:teen|middle)-?aged? | aged? | ages | moment | \w+time | (?:in|for|after)\x20a\x20(?:bit|while|sec|tick|jiffy|few) | (?:some|long|short|much|this|that)\x20time # typos:ignore
         | half\x20past | quarter\x20(?:to|past) | o'clock | yo | y/o | arvo | wknds? | hols | freshly | brand\x20new | halfway | t\x20minus | by\x20the\x20time | \w+ish\x20o\w* | (?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)ies | teens | gleich | [qh][1-4] | the\x20other\x20\w+ | days?\x20(?:before|after) | this\x20\w*(?:term|sprint|holiday|season|night|break)\w*
         | bald | jetzt | gerade | seit | bis | nächste\w* | letzte\w* | kommende\w* | momentan | derzeit | später | früher | schon | noch | wieder | soeben | demnächst
-        | ahora | pronto | luego | próxim\w+ | pasad[oa]s? | desde | hasta | todavía | ya | bientôt | maintenant | prochaine?s? | derni[eè]re?s? | depuis | déjà | encore | après-demain | avant-hier
+        | ahora | pronto | luego | próxim\w+ | pasad[oa]s? | desde | hasta | todavía | ya | bientôt | maintenant | prochaine?s? | derni[eè]re?s? | depuis | déjà | encore | après-demain | avant-hier # typos:ignore
         | adesso | presto | prossim\w+ | scors[oaie] | stasera | stamattina | stanotte | già | ancora | dopodomani | agora | passad[oa]s? | já | ainda
         | straks | volgende | vorige | vanavond | vanochtend | vanmiddag | binnenkort | nu | zojuist )\b
         | \b(?:\d+\x20?(?:d|w|wks?|mos?|mths?|nites?) | \d+ish)\b
@@ -44,8 +44,8 @@ static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
         | ramadan | eid | diwali | passover | lent | pentecost | whitsun | carnival | new\x20year\w* | nye | hogmanay | valentine\w* | lunar\x20new\w* | midsummer | black\x20friday
         | mornings? | afternoons? | evenings? | dawn | dusk | sunrise | sunset | sundown | daybreak | nightfall | noon | midnight | midday | midweek | overnight | (?:after|before|over|by|at)\x20(?:breakfast|brunch|lunch|dinner|supper)
         | (?:after|before|by)\x20(?:the|his|her|my|our|their|your) | (?:after|before)\x20(?:work|school|class|practice|bed) | payday | midyear | fortnight\w* | bedtime
-        | tage?n? | wochen?\w* | monate?n? | jahre?n? | stunden? | minuten? | morgens? | abends? | mittags? | nachmittags? | vormittags? | nachts? | frühling | sommer | herbst | ostern | weihnachten | silvester | pfingsten | uhr | ferien | urlaub
-        | semanas? | mes(?:es)? | años? | días? | horas? | minutos? | tarde | noche | madrugada | verano | invierno | primavera | otoño | navidad | pascua | vacaciones | finde
+        | tage?n? | wochen?\w* | monate?n? | jahre?n? | stunden? | minuten? | morgens? | abends? | mittags? | nachmittags? | vormittags? | nachts? | frühling | sommer | herbst | ostern | weihnachten | silvester | pfingsten | uhr | ferien | urlaub # typos:ignore
+        | semanas? | mes(?:es)? | años? | días? | horas? | minutos? | tarde | noche | madrugada | verano | invierno | primavera | otoño | navidad | pascua | vacaciones | finde # typos:ignore
         | semaines? | mois | ans | années? | jours? | heures? | matin | soir | nuit | midi | été | hiver | printemps | automne | noël | pâques | vacances
         | settiman[ae] | mes[ei] | ann[oi] | giorn[oi] | or[ae] | mattina | sera | notte | estate | inverno | natale | pasqua | mês | anos? | dias? | manhã | noite | natal | páscoa | férias
         | maandag | dinsdag | woensdag | donderdag | vrijdag | zaterdag | zondag | segunda | terça | quarta | quinta | sexta | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica
