@@ -19,9 +19,7 @@ use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
 pub(crate) use file::edits;
 use value::Value;
-pub use value::{
-    Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer, show_duration,
-};
+pub use value::{Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
 pub const DEFAULT_THRESHOLD: f64 = 0.1;
@@ -202,9 +200,9 @@ settings! {
         threshold ("DISTANCE"): Option<CosineDistance> = "";
         /// Distances from the stored vectors, from fresh ONNX embeddings, or from the stored ones where the model is proven to match
         distance ("SOURCE"): Distance = "auto";
-        /// Most memories in one group
+        /// Most different texts in one group; larger groups are split
         max_members ("COUNT"): usize = "100";
-        /// Most characters of text in one group; larger groups are left alone, texts are never cut
+        /// Most characters that one group may send to the LLM; larger groups are left alone, texts are never cut
         max_group_chars ("COUNT"): usize = "24000";
         /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
         ttl ("RULE"): TtlRule = "keep-apart";
@@ -212,7 +210,7 @@ settings! {
     "Embedding model" {
         /// Name of a model manifest, or the path of one
         model ("MODEL"): String = "all-MiniLM-L6-v2-int8";
-        /// Folder that holds the model's files
+        /// Folder that holds the model's folder, named as the model, with its files
         model_dir ("DIR"): Option<PathBuf> = "";
         /// Path of the ONNX Runtime library (libonnxruntime.so)
         onnxruntime ("FILE"): Option<PathBuf> = "";
@@ -338,6 +336,14 @@ impl Settings {
         }
         if self.uses_llm() && self.llm_model.is_none() {
             return conflict("--llm-url is set, but no model: set --llm-model");
+        }
+        if self.lease_ttl < Duration::from_millis(100) {
+            return conflict(
+                "lease_ttl must be at least 100ms: the lease is renewed while a run lasts",
+            );
+        }
+        if self.redis_timeout.is_zero() || self.llm_timeout.is_zero() {
+            return conflict("redis_timeout and llm_timeout must be longer than nothing");
         }
         if self.max_members < 2 {
             return conflict("max_members must be at least 2: a merge needs two memories");

@@ -21,3 +21,4 @@ pub mod merge;
 pub mod store;
 pub mod summarize;
 pub mod telemetry;
+mod tls;

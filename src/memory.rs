@@ -191,6 +191,14 @@ impl fmt::Display for Finding {
                 words.join(", ")
             }
         };
+        if self.left == self.right {
+            let guard = &self.guard;
+            return write!(
+                f,
+                "{guard}: {}, which need not be the same",
+                side(&self.left)
+            );
+        }
         write!(
             f,
             "{}: {} ≠ {}",

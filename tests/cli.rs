@@ -202,10 +202,10 @@ fn an_unknown_key_is_named_with_the_closest() {
                 .and(contains("memfold.toml")),
         );
     Cli::new()
-        .env("MEMFOLD_TRESHOLD", "0.2") // typos:ignore
+        .env("MEMFOLD_TRESHOLD", "0.2")
         .run(&["config", "show"])
         .success()
-        .stderr(contains("MEMFOLD_TRESHOLD").and(contains("MEMFOLD_THRESHOLD"))); // typos:ignore
+        .stderr(contains("MEMFOLD_TRESHOLD").and(contains("MEMFOLD_THRESHOLD")));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::{Context, open};
 use crate::config::Origin;
 
 const HELP: &str = "\
-Only what the plan says is done, with the texts it holds; no LLM is asked. A merge whose sources have
-changed since is left out and reported as `changed`; the exit code is 4 then.
+Only what the plan says is done, with the texts it holds; no LLM is asked. A merge whose sources
+have changed since is left out and reported as `changed`; the exit code is 4 then.
 
 With --json: the same document as `memfold merge --json`.";
 

@@ -205,11 +205,9 @@ fn fields(settings: &Settings, facts: &IndexFacts) -> Check {
     let needed = missing(&[&settings.fields_text, &settings.fields_user]);
     if !needed.is_empty() {
         let found = format!("{} has no field {}", facts.name, needed.join(", "));
-        return Check::fail(
-            "fields",
-            found,
-            "name the fields with --fields-text, --fields-user",
-        );
+        let advice = "name the fields with --fields-text, --fields-user; `memfold inspect` lists \
+                      those of the index";
+        return Check::fail("fields", found, advice);
     }
     let others = [
         &settings.fields_memory_type,

@@ -92,18 +92,20 @@ pub(crate) fn help() -> String {
 /// An error of the command line itself: a message and the code that goes with it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Stop {
-    pub(crate) exit: Exit,
-    pub(crate) message: String,
+struct Stop {
+    exit: Exit,
+    message: String,
+}
+
+/// An error that ends with `exit`.
+pub(crate) fn stop(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    let message = message.into();
+    Stop { exit, message }.into()
 }
 
 /// A usage error.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    Stop {
-        exit: Exit::Usage,
-        message: message.into(),
-    }
-    .into()
+    stop(Exit::Usage, message)
 }
 
 /// The code that an error ends with: that of the first cause that has one.
@@ -121,13 +123,20 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<UndoError>() {
         return of_undo(error);
     }
-    if cause.is::<StoreError>() {
-        return Some(Exit::Store);
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        return Some(of_store(error));
     }
     if let Some(error) = cause.downcast_ref::<EmbedError>() {
         return of_embed(error);
     }
     (cause.is::<ConfigError>() || cause.is::<LlmError>()).then_some(Exit::Usage)
+}
+
+fn of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::BadUrl(_) | StoreError::Database(_) => Exit::Usage,
+        _ => Exit::Store,
+    }
 }
 
 /// A model that cannot be loaded is a fault of the configuration; one that fails on a text is not.

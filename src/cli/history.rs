@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
-use super::render::{escape, table, user};
+use super::render::{escape, moment, table, user};
 use super::{Context, json, open};
 use crate::store::{Entry, Event, history};
 
@@ -28,7 +28,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if args.json {
         context.out.json(&document(&entries))?;
     } else if entries.is_empty() {
-        context.out.note("nothing was merged yet");
+        context.out.note(&match &args.user {
+            Some(name) => format!("nothing of user {} was merged yet", user(name)),
+            None => "nothing was merged yet".to_owned(),
+        });
     } else {
         let rows = entries.iter().map(row).collect();
         let header = ["when", "what", "merge", "user", "memories", "run"];
@@ -55,10 +58,7 @@ fn document(entries: &[Entry]) -> Value {
 fn row(entry: &Entry) -> Vec<String> {
     let at = Timestamp::from_millisecond(entry.at_ms);
     vec![
-        at.map_or_else(
-            |_| "?".to_owned(),
-            |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
-        ),
+        at.map_or_else(|_| "?".to_owned(), moment),
         match entry.event {
             Event::Merged => "merged".to_owned(),
             Event::Undone => "undone".to_owned(),

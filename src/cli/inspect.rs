@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::looks::{Look, look};
 use super::render::{columns, count, escape, user};
 use super::{Context, json, open};
-use crate::store::index::{IndexFacts, VectorFacts, indexes};
+use crate::store::index::{Field, FieldKind, IndexFacts, VectorFacts, indexes};
 use crate::store::listing::users;
 
 /// User ids shown without --verbose.
@@ -17,7 +17,7 @@ const FEW: usize = 5;
 /// transcripts have vectors too, and memfold never touches one that it is not pointed at.
 ///
 /// With --json: {"version": 1, "indexes": [{name, storage, prefixes, docs, indexing, failures,
-/// vectors, look, served, flags, users}]}.
+/// fields, vectors, look, served, flags, users}]}.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// One JSON document instead of text
@@ -75,6 +75,10 @@ fn document(seen: &Seen) -> Value {
             "metric": vector.metric,
         })
     };
+    let field = |field: &Field| {
+        let kind = kind(&field.kind).unwrap_or("VECTOR");
+        json!({ "name": field.attribute, "path": field.path, "kind": kind })
+    };
     json!({
         "name": facts.name,
         "storage": facts.storage,
@@ -82,6 +86,7 @@ fn document(seen: &Seen) -> Value {
         "docs": facts.docs,
         "indexing": facts.indexing,
         "failures": facts.failures,
+        "fields": facts.fields.iter().map(field).collect::<Vec<_>>(),
         "vectors": facts.vectors().map(vector).collect::<Vec<_>>(),
         "look": seen.look.name,
         "served": seen.look.user_field.is_some(),
@@ -128,6 +133,7 @@ fn text(seen: &Seen, context: &Context) -> String {
             ),
         );
     }
+    add("fields", fields(facts));
     let served = if look.user_field.is_some() {
         style.green(look.name)
     } else {
@@ -152,6 +158,36 @@ fn text(seen: &Seen, context: &Context) -> String {
         None => add("use", look.advice.to_owned()),
     }
     lines.join("\n") + "\n"
+}
+
+/// The fields other than vectors, with what they are indexed as.
+fn fields(facts: &IndexFacts) -> String {
+    let fields: Vec<String> = facts
+        .fields
+        .iter()
+        .filter_map(|field| {
+            Some(format!(
+                "{} {}",
+                escape(&field.attribute),
+                kind(&field.kind)?
+            ))
+        })
+        .collect();
+    if fields.is_empty() {
+        "no others".to_owned()
+    } else {
+        fields.join(", ")
+    }
+}
+
+fn kind(kind: &FieldKind) -> Option<&str> {
+    Some(match kind {
+        FieldKind::Text => "TEXT",
+        FieldKind::Tag { .. } => "TAG",
+        FieldKind::Numeric => "NUMERIC",
+        FieldKind::Vector(_) => return None,
+        FieldKind::Other { name } => name,
+    })
 }
 
 fn some(users: &[String], all: bool) -> String {

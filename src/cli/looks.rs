@@ -120,7 +120,7 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
 }
 
 fn other(name: &'static str) -> Look {
-    let advice = "if it holds memories, name its fields with --fields-text, --fields-user, …";
+    let advice = "if it holds memories, name its fields with --fields-text, --fields-user, --fields-vector, …";
     Look {
         name,
         user_field: None,

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use clap::ArgGroup;
+
 use super::exit::Exit;
 use super::plan_file::PlanFile;
 use super::results::Results;
@@ -15,8 +17,8 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 (`memfold undo --run RUN`). Interrupting at any moment leaves whole merges or none.
 
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
-entry is the plan, else {user, run_id, merged, not_merged, llm, plan}; a user that failed has
-{user, error}. The file of --plan-out has the vectors as well.
+entry is the plan, else {user, run_id, merged, not_committed, llm, stopped, plan}; a user that
+failed has {user, error}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run
@@ -27,9 +29,10 @@ Examples:
 /// Merge the near-duplicate memories of users
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
+#[command(group(ArgGroup::new("who").args(["user", "all_users"]).required(true).multiple(true)))]
 pub(super) struct Args {
     /// A user whose memories to merge, exactly as stored; can be given several times
-    #[arg(long, value_name = "NAME", required_unless_present = "all_users")]
+    #[arg(long, value_name = "NAME")]
     user: Vec<String>,
     /// All users, except the shared ids "" and "system" unless --user names them
     #[arg(long)]
@@ -46,6 +49,9 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    if let Some(path) = &args.plan_out {
+        PlanFile::can_be_at(path)?;
+    }
     let pipeline = open::pipeline(context, &context.settings.index, !args.dry_run).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();

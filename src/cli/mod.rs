@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Color, Settings, Sources, misspelt_variables};
-use crate::telemetry;
+use crate::{telemetry, tls};
 use args::{Common, SettingFlags};
 use exit::Exit;
 use output::Output;
@@ -169,8 +169,7 @@ fn block_on(
     in_steps: bool,
     work: impl Future<Output = anyhow::Result<Exit>>,
 ) -> anyhow::Result<Exit> {
-    // The TLS of both clients needs a provider for the whole process; a second start keeps the first.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tls::install_provider();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

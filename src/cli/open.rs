@@ -14,7 +14,6 @@ use crate::config::{LayoutName, Settings};
 use crate::embed::{Embedder, Manifest, Onnx};
 use crate::layout::Layout;
 use crate::layout::redisvl::{Redisvl, RedisvlFields};
-use crate::memory::Threshold;
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, connect};
 use crate::store::index::{IndexFacts, index_facts};
@@ -134,10 +133,21 @@ pub(super) async fn pipeline(
         None
     };
     let clock = SystemClock;
-    let check_after = indexes_in_background(&mut conn).await;
     let options = MergeOptions {
-        check_after,
-        ..options(context, clock.id())
+        check_after: indexes_in_background(&mut conn).await,
+        threshold: settings.threshold(embedder.as_ref().and_then(|model| model.threshold())),
+        distance: settings.distance,
+        write_vector: settings.write_vector,
+        max_members: settings.max_members,
+        max_group_chars: settings.max_group_chars,
+        ttl: settings.ttl,
+        max_retire: settings.max_retire,
+        undo_window: settings.undo_window,
+        ledger_retention: ledger_retention(settings),
+        lease_ttl: settings.lease_ttl,
+        llm_concurrency: settings.llm_concurrency,
+        run_id: clock.id(),
+        stop: Arc::clone(&context.stopping),
     };
     Ok(Pipeline {
         conn,
@@ -158,29 +168,6 @@ async fn indexes_in_background(conn: &mut ConnectionManager) -> bool {
     match workers.query_async::<HashMap<String, String>>(conn).await {
         Ok(found) => found.values().any(|number| number != "0"),
         Err(_) => false,
-    }
-}
-
-fn options(context: &Context, run_id: String) -> MergeOptions {
-    let settings = &context.settings;
-    MergeOptions {
-        threshold: settings.threshold.map(|distance| Threshold {
-            value: distance.0,
-            origin: settings.origin("threshold").name().to_owned(),
-        }),
-        distance: settings.distance,
-        write_vector: settings.write_vector,
-        max_members: settings.max_members,
-        max_group_chars: settings.max_group_chars,
-        ttl: settings.ttl,
-        max_retire: settings.max_retire,
-        undo_window: settings.undo_window,
-        ledger_retention: ledger_retention(settings),
-        lease_ttl: settings.lease_ttl,
-        check_after: false,
-        llm_concurrency: settings.llm_concurrency,
-        run_id,
-        stop: Arc::clone(&context.stopping),
     }
 }
 

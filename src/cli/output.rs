@@ -22,7 +22,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(color: Color, verbose: bool) -> Self {
         let style = |terminal: bool| Style {
-            color: use_color(color, terminal),
+            color: color.on(terminal),
             width: width(terminal),
             verbose,
         };
@@ -85,15 +85,6 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
         }
     }
     message
-}
-
-fn use_color(color: Color, terminal: bool) -> bool {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    match color {
-        Color::Auto => terminal && !refused,
-        Color::Always => true,
-        Color::Never => false,
-    }
 }
 
 /// Columns to fill: those of the terminal, `COLUMNS`, or 100 where the output is read later.

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::exit::usage;
 use crate::memory::Plan;
+use crate::merge::PLAN_VERSION;
 
+/// Version of the file; its plans have one of their own.
 const VERSION: u32 = 1;
 
 /// Plans of one or more users over one index.
@@ -29,8 +31,27 @@ impl PlanFile {
         }
     }
 
+    /// Refuses a path that no file can be written to, before the work of planning.
+    pub(super) fn can_be_at(path: &Path) -> anyhow::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if path.is_dir() || !(folder.as_os_str().is_empty() || folder.is_dir()) {
+            let shown = path.display();
+            return Err(usage(format!(
+                "--plan-out: {shown} is a folder, or in one that does not exist"
+            )));
+        }
+        Ok(())
+    }
+
     /// Writes the file whole or not at all, readable by its owner only: it holds memory texts.
+    /// What is there already is replaced if it is a file; a device (`/dev/stdout`) or a pipe is not.
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(usage(format!(
+                "cannot write {}: it is not a file; for a pipe use --json",
+                path.display()
+            )));
+        }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let part = path.with_file_name(name);
@@ -59,10 +80,10 @@ impl PlanFile {
         }
         let file: Self = serde_json::from_value(value)
             .map_err(|e| usage(format!("{shown} is damaged: {e}; plan again")))?;
-        let foreign = file.users.iter().find(|plan| plan.version != VERSION);
+        let foreign = file.users.iter().find(|plan| plan.version != PLAN_VERSION);
         match foreign {
             Some(plan) => Err(usage(format!(
-                "{shown} has a plan of format {}, this memfold reads {VERSION}; plan again",
+                "{shown} has a plan of format {}, this memfold reads {PLAN_VERSION}; plan again",
                 plan.version
             ))),
             None => Ok(file),
@@ -105,6 +126,19 @@ mod tests {
                 0o600
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        let error = PlanFile::new(vec![sample::plan()])
+            .write(&path)
+            .unwrap_err();
+        assert!(error.to_string().contains("not a file"), "{error}");
+        assert_eq!(fs::read_link(&path).unwrap(), Path::new("/dev/null"));
     }
 
     #[test]

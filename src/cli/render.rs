@@ -22,7 +22,7 @@ pub(crate) fn plan(plan: &Plan, style: Style) -> String {
     let mut lines = vec![heading(plan, style)];
     for (i, merge) in plan.merges.iter().enumerate() {
         let title = format!("merge {} of {}", i + 1, plan.merges.len());
-        lines.extend(merge_lines(&title, merge, style));
+        lines.extend(merge_lines(&title, "", merge, style));
     }
     lines.extend(groups_left(&plan.groups_left, style));
     lines.extend(left_alone(&plan.left_alone, style));
@@ -42,7 +42,7 @@ pub(crate) fn report(report: &Report, style: Style) -> String {
             .find(|merge| merge.merge_id == done.merge_id);
         let title = format!("merged {} of {}", i + 1, report.merged.len());
         match planned {
-            Some(merge) => lines.extend(merge_lines(&title, merge, style)),
+            Some(merge) => lines.extend(merge_lines(&title, &done.merge_id, merge, style)),
             None => lines.push(format!(
                 "{title} {} {}",
                 done.merge_id,
@@ -80,17 +80,19 @@ pub(crate) fn user(user: &str) -> String {
     }
 }
 
-fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
+/// `id` is that of a merge that was made, else empty: one that is only planned cannot be shown by it.
+fn merge_lines(title: &str, id: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
     let kind = partition(&merge.partition.scope, &merge.partition.memory_type);
+    let aside = format!("{kind}{id}");
     let mut lines = vec![
         String::new(),
         format!(
             "{}  {}",
             style.green(title),
-            style.dim(&format!("{kind}{}", merge.merge_id))
+            style.dim(aside.trim_end_matches(" · "))
         ),
     ];
-    let names = names(&merge.sources);
+    let names = names(&merge.sources, style);
     let name = |key: &str| {
         let found = merge
             .sources
@@ -115,7 +117,10 @@ fn merge_lines(title: &str, merge: &PlannedMerge, style: Style) -> Vec<String> {
 }
 
 /// The keys in short, whole where they cannot be told apart.
-fn names(sources: &[PlanSource]) -> Vec<String> {
+fn names(sources: &[PlanSource], style: Style) -> Vec<String> {
+    if style.verbose {
+        return sources.iter().map(|source| escape(&source.key)).collect();
+    }
     short_keys(
         &sources
             .iter()
@@ -154,6 +159,11 @@ fn date(date: Option<Timestamp>) -> String {
     date.map_or("no date   ".to_owned(), |date| {
         date.strftime("%Y-%m-%d").to_string()
     })
+}
+
+/// A date and time in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
 /// Who wrote a text, and where its vector comes from.
@@ -209,7 +219,7 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
         lines.extend(sources(
             &group.members,
-            &names(&group.members),
+            &names(&group.members, style),
             &style.yellow("·"),
             style,
         ));
@@ -227,8 +237,8 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 /// What would change that a group or a memory is left alone.
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
-        Reason::NeedsLlm => "no text says it all; set --llm-url to have one written",
-        Reason::LlmFailed => "see the log for the LLM's error, then run again",
+        Reason::NeedsLlm => "no text provably says it all; set --llm-url to have one written",
+        Reason::LlmFailed => "all of the LLM's error with -v; `memfold doctor` looks at the server",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",
         Reason::GroupTooLarge => "raise --max-group-chars if the LLM can read that much",
         Reason::DifferentExpiry => "--ttl min or max lets the result expire with the first or last",
@@ -238,8 +248,12 @@ pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
             "configure the index's own model (--model), or --write-vector centroid"
         }
         Reason::WriteRefused => "the server refused the write; `memfold doctor` looks at it",
+        Reason::Malformed => "-v says why; `memfold doctor` looks at the names of the fields",
         Reason::NoVector | Reason::BadVector => "the agent must store it again with a vector",
-        Reason::NotIndexed => "the index rejects the record; look at it with `JSON.GET`/`HGETALL`",
+        Reason::ForeignUser => "the index takes their users' ids for this one; memfold does not",
+        Reason::NotIndexed => {
+            "the index does not give the record; look at it with `JSON.GET`/`HGETALL`, or write it again"
+        }
         _ => return None,
     })
 }
@@ -339,14 +353,15 @@ fn report_summary(report: &Report, style: Style) -> String {
 /// Rows under a header, columns as wide as their longest cell; cells must be escaped.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, style: Style) -> String {
     let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(header.iter().map(|name| style.bold(name)));
+    table.load_style(NOTHING).set_header(header);
     table.add_rows(rows);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table.trim_fmt() + "\n"
+    let text = table.trim_fmt();
+    // Painted at the end, for the codes would count as columns.
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{}\n{rest}\n", style.bold(first))
 }
 
 #[cfg(test)]

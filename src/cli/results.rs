@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::exit::{self, Exit, Stop};
+use super::exit::{self, Exit};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
@@ -47,6 +47,9 @@ impl<'a> Results<'a> {
         };
         if is_absent(&plan) {
             let error = self.no_such_user(user).await;
+            return self.failed(user, error).map(|()| None);
+        }
+        if let Some(error) = self.misread(&plan) {
             return self.failed(user, error).map(|()| None);
         }
         self.end_with(groups_exit(&plan.groups_left));
@@ -112,6 +115,9 @@ impl<'a> Results<'a> {
             let error = self.no_such_user(user).await;
             return self.failed(user, error);
         }
+        if let Some(error) = self.misread(&report.plan) {
+            return self.failed(user, error);
+        }
         self.end_with(groups_exit(&report.not_committed));
         let document = json::report(&report)?;
         self.show(document, render::report(&report, self.context.out.style))
@@ -153,6 +159,25 @@ impl<'a> Results<'a> {
         }
     }
 
+    /// The error where not one record could be read and a field's name is unknown to the index.
+    fn misread(&self, plan: &Plan) -> Option<anyhow::Error> {
+        let settings = &self.context.settings;
+        let roles = [
+            ("--fields-text", &settings.fields_text),
+            ("--fields-user", &settings.fields_user),
+        ];
+        let nothing = plan.memories == 0 && !plan.left_alone.is_empty();
+        let unknown = |(_, name): &(&str, &String)| self.pipeline.index.field(name).is_none();
+        let (flag, name) = roles.into_iter().find(|role| nothing && unknown(role))?;
+        let message = format!(
+            "none of {} records could be read, and index {} has no field `{name}` ({flag}); \
+             `memfold inspect` lists its fields",
+            plan.left_alone.len(),
+            plan.index
+        );
+        Some(exit::stop(Exit::Store, message))
+    }
+
     /// The error for a user without memories, with the users whose names are near.
     async fn no_such_user(&self, user: &str) -> anyhow::Error {
         let users = open::all_users(self.pipeline).await.unwrap_or_default();
@@ -168,11 +193,7 @@ impl<'a> Results<'a> {
             "no memories of this user in {}; {hint}",
             self.context.settings.index
         );
-        Stop {
-            exit: Exit::NoSuchUser,
-            message,
-        }
-        .into()
+        exit::stop(Exit::NoSuchUser, message)
     }
 }
 

@@ -1,8 +1,8 @@
 use redis::aio::ConnectionManager;
 use serde_json::{Value, json};
 
-use super::exit::{Exit, Stop};
-use super::render::{columns, escape, show_author, show_findings, table, user};
+use super::exit::{Exit, stop};
+use super::render::{columns, escape, moment, show_author, show_findings, table, user};
 use super::{Context, json, open};
 use crate::store::index::index_facts;
 use crate::store::{State, StoredRecord, originals, show};
@@ -29,11 +29,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             "there is no record of merge {} (any more); see `memfold history`",
             escape(&args.merge_id)
         );
-        return Err(Stop {
-            exit: Exit::Failed,
-            message,
-        }
-        .into());
+        return Err(stop(Exit::Failed, message));
     };
     let texts = texts(&mut conn, &stored, context).await;
     if args.json {
@@ -91,11 +87,10 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
         State::Merged => style.green("merged"),
         State::Undone => style.yellow("undone"),
     };
-    let date = |date: jiff::Timestamp| date.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
     let mut facts = vec![
         ("merge", format!("{} ({state})", merge.merge_id)),
         ("run", merge.run_id.clone()),
-        ("when", date(merge.merged_at)),
+        ("when", moment(merge.merged_at)),
         ("user", user(&merge.partition.user)),
         ("type", escape(&merge.partition.memory_type)),
         ("scope", escape(&merge.partition.scope.join(", "))),
@@ -117,10 +112,11 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
             "undo until",
             merge
                 .undo_until
-                .map_or_else(|| "not at all".to_owned(), date),
+                .map_or_else(|| "not at all".to_owned(), moment),
         ),
     ];
-    facts.retain(|(_, value)| !value.is_empty());
+    let undone = stored.state == State::Undone;
+    facts.retain(|(name, value)| !value.is_empty() && (!undone || *name != "undo until"));
     let width = facts
         .iter()
         .map(|(name, _)| columns(name))
@@ -134,10 +130,13 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
         text += &format!("{line}\n");
     }
     let rows = merge.sources.iter().zip(texts).map(|(source, text)| {
-        let created = source.created_at.map_or_else(|| "no date".to_owned(), date);
+        let created = source
+            .created_at
+            .map_or_else(|| "no date".to_owned(), moment);
         let said = match text {
             Some(text) => style.fit(text, style.width / 2),
-            None => "(not in the undo store)".to_owned(),
+            None if undone => "(brought back)".to_owned(),
+            None => "(no longer in the undo store)".to_owned(),
         };
         vec![
             escape(&source.key),

@@ -1,7 +1,8 @@
+use clap::ArgGroup;
 use serde_json::{Value, json};
 use ulid::Ulid;
 
-use super::exit::{self, Exit, Stop};
+use super::exit::{self, Exit};
 use super::render::{count, escape};
 use super::{Context, json, open, output};
 use crate::store::{Functions, UndoError, UndoOptions, Undone, merges_of_run, undo};
@@ -18,9 +19,9 @@ With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_be
 /// Bring the originals of a merge back, byte for byte
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
+#[command(group(ArgGroup::new("what").args(["merge_id", "run"]).required(true)))]
 pub(super) struct Args {
     /// The merge (see `memfold history`)
-    #[arg(required_unless_present = "run", conflicts_with = "run")]
     merge_id: Option<String>,
     /// Undo all merges of a run instead
     #[arg(long, value_name = "RUN")]
@@ -44,11 +45,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     };
     if merges.is_empty() {
         let message = "there is no merge of this run left to undo; see `memfold history`";
-        return Err(Stop {
-            exit: Exit::UndoRefused,
-            message: message.to_owned(),
-        }
-        .into());
+        return finish(args, context, &[], Some(refusal(message)));
     }
     let functions = Functions::load(&mut conn).await?;
     let new_id = || Ulid::generate().to_string();
@@ -65,6 +62,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             Ok(more) => undone.extend(more),
             // A cascade of the run's own merges came by already.
             Err(UndoError::Already(_)) if args.run.is_some() => {}
+            Err(UndoError::Unknown(id)) if !merges_of_run(&mut conn, &id).await?.is_empty() => {
+                let message = format!("{id} is a run; undo all its merges with --run {id}");
+                return finish(args, context, &undone, Some(refusal(message)));
+            }
             Err(error) => {
                 refused.push(unfold(error, &mut undone));
                 if let Some(UndoError::Store(_) | UndoError::Broken(_)) = refused.last() {
@@ -76,6 +77,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     finish(args, context, &undone, gather(refused))
 }
 
+fn refusal(message: impl Into<String>) -> anyhow::Error {
+    exit::stop(Exit::UndoRefused, message)
+}
+
 /// One error for all refusals; that of the store, which comes last, decides the exit code.
 fn gather(mut refused: Vec<UndoError>) -> Option<anyhow::Error> {
     let last = anyhow::Error::from(refused.pop()?);
@@ -85,8 +90,7 @@ fn gather(mut refused: Vec<UndoError>) -> Option<anyhow::Error> {
     let exit = exit::of(&last);
     let mut messages: Vec<String> = refused.iter().map(ToString::to_string).collect();
     messages.push(output::message(&last));
-    let message = messages.join("; ");
-    Some(Stop { exit, message }.into())
+    Some(exit::stop(exit, messages.join("; ")))
 }
 
 /// Why a cascade stopped, with what it had undone before added to `undone`.

@@ -124,11 +124,6 @@ impl Value for Duration {
     }
 }
 
-/// A length of time as a setting shows it, such as `7d`.
-pub fn show_duration(duration: Duration) -> String {
-    duration.show().unwrap_or_default()
-}
-
 impl Value for TimeZone {
     fn parse(text: &str) -> Result<Self, String> {
         Self::get(text).map_err(|_| "expected a time zone such as UTC or Europe/Berlin".to_owned())
@@ -291,6 +286,18 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+impl Color {
+    /// Whether to colour what goes to a terminal, or to something else.
+    pub fn on(self, terminal: bool) -> bool {
+        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match self {
+            Self::Auto => terminal && !refused(),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
 }
 
 choices!(LayoutName { "redisvl" => Redisvl });

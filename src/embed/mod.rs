@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 pub use manifest::{DEFAULT_MODEL, Manifest, ModelFile, Pooling};
 pub use onnx::Onnx;
+pub(crate) use pool::distance;
 pub use proof::{Proof, Sample, choose, prove};
 
 /// One embedded text.

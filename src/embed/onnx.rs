@@ -69,11 +69,6 @@ impl Onnx {
         Ok(model)
     }
 
-    /// The manifest it was loaded with.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
     /// The vectors of `inputs`, in their order, not normalised.
     fn run(&self, inputs: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let lengths: Vec<usize> = inputs.iter().map(Vec::len).collect();

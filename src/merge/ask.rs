@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::{Candidate, Draft, Part};
 use super::{MergeError, Pipeline, WriteVector};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
 use crate::summarize::SourceText;
 use crate::summarize::llm::{Answer, Llm, LlmError, Reply, Request};
@@ -204,7 +204,7 @@ impl Pipeline {
             return Ok(Err(faults.join("; ")));
         }
         let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-        let embedded = match (&self.embedder, draft.space.of_model || draft.space.proven()) {
+        let embedded = match (&self.embedder, draft.space.of_model) {
             (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
             _ => None,
         };
@@ -212,8 +212,8 @@ impl Pipeline {
             let vectors = draft.vectors();
             let far = keeps
                 .iter()
-                .map(|&row| distance(vector, &vectors.row(row).to_vec()));
-            let far = far.fold(0.0, f64::max);
+                .map(|&row| distance(vector, &vectors.row(row).to_vec()))
+                .fold(0.0, f64::max);
             if far > FARTHEST {
                 return Ok(Err(format!(
                     "the text speaks of something else (distance {far:.2})"
@@ -251,15 +251,6 @@ async fn embed(embedder: Arc<dyn Embedder>, text: String) -> Result<Vec<f32>, Me
         .pop()
         .map(|embedding| embedding.vector)
         .ok_or_else(|| MergeError::Internal("the embedder returned no vector".to_owned()))
-}
-
-/// Cosine distance of two unit vectors.
-fn distance(a: &[f32], b: &[f32]) -> f64 {
-    1.0 - a
-        .iter()
-        .zip(b)
-        .map(|(x, y)| f64::from(*x) * f64::from(*y))
-        .sum::<f64>()
 }
 
 /// The normalised mean of the stored vectors, if it is not zero.

@@ -1,14 +1,17 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
-use super::draft::expiry_buckets;
-use super::{Ground, MergeError, Pipeline, TtlRule};
+use super::draft::claim;
+use super::expiry::{expiry_buckets, result_expiry};
+use super::run::Ground;
+use super::{MergeError, Pipeline};
 use crate::layout::{Merged, Record, ResultVector, Source};
-use crate::memory::{PlannedMerge, Reason, VectorOrigin};
+use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
 use crate::store::{
     self, Commit, CommitError, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
 };
+use crate::summarize::{SourceText, extractive, verify::verify};
 
 /// A merge that was committed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -47,7 +50,7 @@ impl Pipeline {
             vector: &result.query,
             vector_field: self.layout.vector_field(),
             expires_at_ms: result_expiry(&sources, self.options.ttl),
-            window: self.options.undo_window,
+            window: ground.undo_window,
             ledger: self.options.ledger_retention,
             lease: Some(lease),
             forced: false,
@@ -100,6 +103,7 @@ impl Pipeline {
 
     /// The record to write, read back once to be sure that it says what was decided.
     fn result(&self, merge: &PlannedMerge, sources: &[Source]) -> Result<Built, String> {
+        says_all(merge, sources)?;
         let survivor = sources
             .iter()
             .position(|s| s.memory.key == merge.result_key)
@@ -178,8 +182,38 @@ impl Pipeline {
             merged_at: now,
             retire: ground.retire,
             undo_until: (ground.retire != Retire::Delete)
-                .then(|| now.checked_add(self.options.undo_window).ok())
+                .then(|| now.checked_add(ground.undo_window).ok())
                 .flatten(),
+        }
+    }
+}
+
+/// Whether the text says all that the stored sources say. That was decided when the merge was
+/// planned, but a plan file may have been edited since, and this is the last moment to notice.
+fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
+    match merge.author {
+        Author::Extractive { .. } => {
+            let claims: Vec<_> = sources.iter().map(|s| claim(&s.memory)).collect();
+            let parts = extractive::fold(&claims);
+            let whole = |part: &extractive::Part| {
+                part.absorbed.len() + 1 == sources.len() && claims[part.keep].text == merge.text
+            };
+            if !parts.iter().any(whole) {
+                return Err("the text does not say all that the sources say".to_owned());
+            }
+            Ok(())
+        }
+        Author::Llm { .. } => {
+            let text = |(i, source): (usize, &Source)| SourceText {
+                id: format!("m{}", i + 1),
+                text: source.memory.text.clone(),
+                said_at: source.memory.said_at,
+            };
+            let texts: Vec<_> = sources.iter().enumerate().map(text).collect();
+            verify(&texts, &merge.partition.memory_type, &merge.text).map_err(|faults| {
+                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                faults.join("; ")
+            })
         }
     }
 }
@@ -209,17 +243,5 @@ fn done(merge: &PlannedMerge) -> Done {
         merge_id: merge.merge_id.clone(),
         result_key: merge.result_key.clone(),
         retired: retired.filter(|key| *key != merge.result_key).collect(),
-    }
-}
-
-fn result_expiry(sources: &[Source], rule: TtlRule) -> Option<i64> {
-    let expiries = || sources.iter().map(|s| s.memory.expires_at_ms);
-    match rule {
-        TtlRule::Min => expiries().flatten().min(),
-        // Under keep-apart they differ by next to nothing; nothing may live shorter than promised.
-        TtlRule::KeepApart | TtlRule::Max if expiries().all(|e| e.is_some()) => {
-            expiries().flatten().max()
-        }
-        TtlRule::KeepApart | TtlRule::Max => None,
     }
 }

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ndarray::{Array2, ArrayView2, Axis};
 
+use super::expiry::expiry_buckets;
 use super::space::{self, Space};
-use super::{MergeError, PLAN_VERSION, Pipeline, Progress, TtlRule};
-use crate::judge::{self, Claim, Reading};
+use super::{MergeError, PLAN_VERSION, Pipeline, Progress};
+use crate::group;
+use crate::judge::{self, Claim, Reading, normalize};
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
-    PlannedMerge, Reason, Threshold, VectorOrigin,
+    PlannedMerge, Reason, VectorOrigin,
 };
+use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot};
-use crate::store::{self};
 use crate::summarize::extractive;
-use crate::{group, judge::normalize};
 
 /// Members that one text stands for: its row and the rows that it says everything of.
 #[derive(Clone, Debug)]
@@ -46,16 +47,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft without open questions.
-    pub(super) fn of(plan: Plan) -> Self {
-        Self {
-            plan,
-            candidates: Vec::new(),
-            snapshot: Snapshot::default(),
-            space: Space::default(),
-        }
-    }
-
     /// Unit vectors of the space in which distances are measured, one row a memory.
     pub(super) fn vectors(&self) -> ArrayView2<'_, f32> {
         self.space
@@ -65,15 +56,28 @@ impl Draft {
             .view()
     }
 
-    /// The rows as plan sources, sorted by key.
+    /// The rows as plan sources, sorted by key. Rows that the model cannot read are together
+    /// because of their text alone: they count as at distance 0.
     pub(super) fn sources(&self, rows: impl IntoIterator<Item = usize>) -> Vec<PlanSource> {
         let mut rows: Vec<usize> = rows.into_iter().collect();
         rows.sort_unstable();
-        let numbers: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
-        let distances = group::distances(self.vectors(), &numbers);
+        let readable = |row: usize| self.space.readable[row];
+        let compared: Vec<u32> = rows
+            .iter()
+            .copied()
+            .filter(|&row| readable(row))
+            .map(|row| row as u32)
+            .collect();
+        let mut distances = group::distances(self.vectors(), &compared).into_iter();
         rows.iter()
-            .zip(distances)
-            .map(|(&row, distance)| source(&self.snapshot.memories[row], distance))
+            .map(|&row| {
+                let distance = if readable(row) {
+                    distances.next()
+                } else {
+                    None
+                };
+                source(&self.snapshot.memories[row], distance.unwrap_or_default())
+            })
             .collect()
     }
 
@@ -104,6 +108,7 @@ impl Draft {
             .unwrap_or_default()
     }
 
+    /// A group of one partition's rows that stays as it is.
     pub(super) fn left(
         &self,
         rows: impl IntoIterator<Item = usize>,
@@ -111,17 +116,11 @@ impl Draft {
         detail: impl Into<String>,
         findings: Vec<Finding>,
     ) -> GroupLeft {
-        let members = self.sources(rows);
-        let partition = self
-            .snapshot
-            .memories
-            .iter()
-            .find(|m| members.first().is_some_and(|s| s.key == m.key))
-            .map(|m| m.partition.clone())
-            .unwrap_or_default();
+        let rows: Vec<usize> = rows.into_iter().collect();
+        let first = rows.first().map(|&row| &self.snapshot.memories[row]);
         GroupLeft {
-            partition,
-            members,
+            partition: first.map(|m| m.partition.clone()).unwrap_or_default(),
+            members: self.sources(rows),
             reason,
             detail: detail.into(),
             findings,
@@ -189,11 +188,14 @@ impl Pipeline {
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
-        let space = self.space(&snapshot).await?;
-        let mut draft = Draft::of(self.empty_plan(user, &snapshot, &space));
-        draft.snapshot = snapshot;
-        draft.space = space;
-        draft.plan.left_alone = draft.snapshot.left_alone.clone();
+        let asks = self.llm.is_some();
+        let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
+        let mut draft = Draft {
+            plan: self.empty_plan(user, &snapshot, &space),
+            candidates: Vec::new(),
+            snapshot,
+            space,
+        };
         let groups = self.groups(&mut draft);
         for rows in groups {
             for rows in self.split_by_expiry(&mut draft, rows) {
@@ -206,32 +208,16 @@ impl Pipeline {
     }
 
     fn empty_plan(&self, user: &str, snapshot: &Snapshot, space: &Space) -> Plan {
-        let manifest = || {
-            let value = self.embedder.as_ref().and_then(|e| e.threshold())?;
-            Some(Threshold {
-                value,
-                origin: "model manifest".to_owned(),
-            })
-        };
-        let default = || Threshold {
-            value: 0.1,
-            origin: "default".to_owned(),
-        };
         Plan {
             version: PLAN_VERSION,
             index: self.index.name.clone(),
             user: user.to_owned(),
             memories: snapshot.memories.len(),
-            threshold: self
-                .options
-                .threshold
-                .clone()
-                .or_else(manifest)
-                .unwrap_or_else(default),
+            threshold: self.options.threshold.clone(),
             distance: space.name().to_owned(),
             merges: Vec::new(),
             groups_left: Vec::new(),
-            left_alone: Vec::new(),
+            left_alone: snapshot.left_alone.clone(),
         }
     }
 
@@ -306,6 +292,11 @@ impl Pipeline {
         let mut apart = Vec::new();
         for members in compatible {
             let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
+            if let [part] = together.as_slice() {
+                self.keep_lossless(draft, part);
+                apart.push(part.keep);
+                continue;
+            }
             match self.obstacle(draft, &together) {
                 None => {
                     let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
@@ -319,13 +310,10 @@ impl Pipeline {
                     together
                         .iter()
                         .for_each(|part| self.keep_lossless(draft, part));
-                    if together.len() == 1 {
-                        apart.push(together[0].keep);
-                    } else {
-                        let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                        let left = draft.left(keeps, reason, detail, Vec::new());
-                        draft.plan.groups_left.push(left);
-                    }
+                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
+                    let findings = findings(&draft.claims(&keeps));
+                    let left = draft.left(keeps, reason, detail, findings);
+                    draft.plan.groups_left.push(left);
                 }
             }
         }
@@ -346,12 +334,16 @@ impl Pipeline {
 
     /// Why the parts cannot be put to the LLM, if so.
     fn obstacle(&self, draft: &Draft, parts: &[Part]) -> Option<(Reason, String)> {
-        let chars: usize = parts
-            .iter()
-            .map(|p| draft.snapshot.memories[p.keep].text.chars().count())
-            .sum();
-        if parts.len() == 1 {
-            Some((Reason::GuardObjects, String::new()))
+        let texts = parts.iter().map(|p| &draft.snapshot.memories[p.keep].text);
+        let chars: usize = texts.clone().map(|text| text.chars().count()).sum();
+        let mut seen = HashSet::new();
+        if !texts
+            .clone()
+            .all(|text| seen.insert(normalize::normalize(text)))
+        {
+            // Nothing that an LLM could write would tell them apart.
+            let detail = "equal words said on different days may be about different things";
+            Some((Reason::GuardObjects, detail.to_owned()))
         } else if self.llm.is_none() {
             let detail = "not provably lossless, and no LLM is configured (--llm-url)";
             Some((Reason::NeedsLlm, detail.to_owned()))
@@ -360,7 +352,7 @@ impl Pipeline {
             let detail = format!("{chars} characters, the limit is {limit} (--max-group-chars)");
             Some((Reason::GroupTooLarge, detail))
         } else {
-            let detail = self.no_vector(&draft.space)?;
+            let detail = draft.space.cannot_write(self.options.write_vector)?;
             Some((Reason::NoEmbedder, detail))
         }
     }
@@ -423,20 +415,6 @@ impl Pipeline {
         }
         Ok(())
     }
-
-    async fn space(&self, snapshot: &Snapshot) -> Result<Space, MergeError> {
-        space::choose(
-            self.embedder.clone(),
-            &self.options,
-            self.llm.is_some(),
-            snapshot,
-        )
-        .await
-    }
-
-    fn no_vector(&self, space: &Space) -> Option<String> {
-        space.cannot_write(self.options.write_vector)
-    }
 }
 
 /// The rows of one partition; `None` where they are all rows, so that nothing is copied.
@@ -451,7 +429,7 @@ fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
         .map(|&row| {
             let next = classes.len();
             *classes
-                .entry(normalize::normalize(&memories[row].text))
+                .entry(normalize(&memories[row].text))
                 .or_insert(next)
         })
         .collect()
@@ -475,75 +453,4 @@ fn findings(claims: &[Claim<'_>]) -> Vec<Finding> {
         }
     }
     found
-}
-
-/// Rows that may share one life, by the rule.
-pub(super) fn expiry_buckets(
-    rows: &[usize],
-    expiry: impl Fn(usize) -> Option<i64>,
-    rule: TtlRule,
-    now_ms: i64,
-) -> Vec<Vec<usize>> {
-    if rule != TtlRule::KeepApart {
-        return vec![rows.to_vec()];
-    }
-    let mut sorted: Vec<(Option<i64>, usize)> = rows.iter().map(|&r| (expiry(r), r)).collect();
-    sorted.sort_unstable();
-    let mut buckets: Vec<(Option<i64>, Vec<usize>)> = Vec::new();
-    for (at, row) in sorted {
-        match buckets.last_mut() {
-            Some((first, bucket)) if same_expiry(*first, at, now_ms) => bucket.push(row),
-            _ => buckets.push((at, vec![row])),
-        }
-    }
-    buckets
-        .into_iter()
-        .map(|(_, mut bucket)| {
-            bucket.sort_unstable();
-            bucket
-        })
-        .collect()
-}
-
-/// About the same time: within 1 % of what is left to live, and always within one second.
-fn same_expiry(a: Option<i64>, b: Option<i64>, now_ms: i64) -> bool {
-    match (a, b) {
-        (None, None) => true,
-        (Some(a), Some(b)) => (a - b).abs() <= ((a.min(b) - now_ms) / 100).max(1000),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn buckets(expiries: &[Option<i64>], rule: TtlRule) -> Vec<Vec<usize>> {
-        let rows: Vec<usize> = (0..expiries.len()).collect();
-        expiry_buckets(&rows, |row| expiries[row], rule, 0)
-    }
-
-    #[test]
-    fn memories_that_never_expire_stay_apart_from_those_that_do() {
-        let found = buckets(&[None, Some(10_000), None], TtlRule::KeepApart);
-        assert_eq!(found, vec![vec![0, 2], vec![1]]);
-    }
-
-    #[test]
-    fn about_the_same_time_is_one_percent_of_the_rest_or_a_second() {
-        let day = 86_400_000;
-        let found = buckets(
-            &[Some(day), Some(day + 800_000), Some(day + 900_000)],
-            TtlRule::KeepApart,
-        );
-        assert_eq!(found, vec![vec![0, 1], vec![2]]);
-        let found = buckets(&[Some(500), Some(1500), Some(1501)], TtlRule::KeepApart);
-        assert_eq!(found, vec![vec![0, 1], vec![2]]);
-    }
-
-    #[test]
-    fn min_and_max_let_all_meet() {
-        assert_eq!(buckets(&[None, Some(1)], TtlRule::Min).len(), 1);
-        assert_eq!(buckets(&[None, Some(1)], TtlRule::Max).len(), 1);
-    }
 }

@@ -12,7 +12,9 @@
 mod ask;
 mod commit;
 mod draft;
+mod expiry;
 mod originals;
+mod run;
 mod space;
 
 use std::collections::BTreeSet;
@@ -23,17 +25,19 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use redis::aio::ConnectionManager;
+use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::embed::{EmbedError, Embedder};
 use crate::layout::Layout;
-use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason, Threshold};
+use crate::memory::{GroupLeft, Plan, Threshold};
 use crate::store::index::IndexFacts;
-use crate::store::{self, CommitError, Functions, Lease, LeaseError, Retire, StoreError};
+use crate::store::{CommitError, Functions, Lease, LeaseError, StoreError};
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
 use draft::{Candidate, Draft};
+use run::{Run, sort};
 
 pub use commit::Done;
 
@@ -76,7 +80,7 @@ pub enum TtlRule {
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
     /// Cosine distance within which memories are looked at together.
-    pub threshold: Option<Threshold>,
+    pub threshold: Threshold,
     /// Which vectors the grouping compares.
     pub distance: Distance,
     /// Where new vectors come from.
@@ -190,7 +194,7 @@ pub enum MergeError {
     #[error("this plan cannot be applied: {0}")]
     WrongPlan(String),
     /// The run ended after some merges.
-    #[error("{error}; {merges} merges were made before and stand, see `memfold history`")]
+    #[error("{error}; what was merged before stands (merges: {merges}), see `memfold history`")]
     Midway {
         /// Merges that stand.
         merges: usize,
@@ -266,7 +270,7 @@ impl Pipeline {
             let mut draft = self.draft(user, progress).await?;
             let candidates = std::mem::take(&mut draft.candidates);
             let lossless = std::mem::take(&mut draft.plan.merges);
-            let mut run = self.run(lease, &draft.plan).await?;
+            let mut run = Run::new(self, lease, &draft.plan).await?;
             progress.phase("merging", lossless.len() + candidates.len());
             let mut end = run.commit_all(lossless, progress).await;
             if end.is_ok() {
@@ -285,7 +289,7 @@ impl Pipeline {
     pub async fn apply(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, MergeError> {
         self.fits(plan)?;
         self.under_lease(&plan.user, async |lease| {
-            let mut run = self.run(lease, plan).await?;
+            let mut run = Run::new(self, lease, plan).await?;
             progress.phase("merging", plan.merges.len());
             let end = run.commit_all(plan.merges.clone(), progress).await;
             run.end(end, plan.clone())
@@ -330,65 +334,24 @@ impl Pipeline {
         let (owner, ttl) = (self.clock.id(), self.options.lease_ttl);
         let mut conn = self.conn.clone();
         let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;
-        let lost = async {
-            loop {
-                tokio::time::sleep(ttl / 3).await;
-                let renewed = lease
-                    .renew(&mut self.conn.clone(), &self.functions, ttl)
-                    .await;
-                match renewed {
-                    Err(LeaseError::Lost) => return LeaseError::Lost,
-                    // Every commit checks the lease on the server; this only saves work.
-                    Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
-                    Ok(()) => {}
-                }
-            }
-        };
+        // On a task of its own, since comparing thousands of memories holds this one for a while.
+        // It ends with the set.
+        let mut renewal = JoinSet::new();
+        renewal.spawn(until_lost(
+            lease.clone(),
+            self.conn.clone(),
+            self.functions.clone(),
+            ttl,
+        ));
         let result = tokio::select! {
             result = work(&lease) => result,
-            lost = lost => Err(lost.into()),
+            Some(_) = renewal.join_next() => Err(LeaseError::Lost.into()),
         };
+        renewal.shutdown().await;
         if let Err(error) = lease.release(&mut conn, &self.functions).await {
             tracing::debug!(%error, "the lease could not be released; it runs out by itself");
         }
         result
-    }
-
-    async fn run<'a>(&'a self, lease: &'a Lease, plan: &Plan) -> Result<Run<'a>, MergeError> {
-        Ok(Run {
-            pipeline: self,
-            lease,
-            ground: Ground {
-                retire: self.retire().await?,
-                threshold: plan.threshold.value,
-                distance: plan.distance.clone(),
-            },
-            merges: Vec::new(),
-            merged: Vec::new(),
-            left: Vec::new(),
-            not_committed: Vec::new(),
-            llm: LlmUse::default(),
-            before: self.llm_spent(),
-        })
-    }
-
-    /// Calls and tokens of all users so far.
-    fn llm_spent(&self) -> (u64, u64) {
-        let llm = self.llm.as_ref();
-        llm.map_or((0, 0), |llm| (llm.calls(), llm.tokens()))
-    }
-
-    /// How sources leave: by renaming, unless an index would catch them in the undo store.
-    async fn retire(&self) -> Result<Retire, MergeError> {
-        if self.options.undo_window.is_zero() {
-            return Ok(Retire::Delete);
-        }
-        let covering = store::covering_index(&mut self.conn.clone(), self.index.storage).await?;
-        Ok(if covering.is_some() {
-            Retire::Dump
-        } else {
-            Retire::Rename
-        })
     }
 
     /// What becomes of each candidate, in their order. A stop ends it at once, whatever is being
@@ -416,147 +379,26 @@ impl Pipeline {
     }
 }
 
+/// Renews a lease again and again; returns when it is lost.
+async fn until_lost(
+    lease: Lease,
+    mut conn: ConnectionManager,
+    functions: Functions,
+    ttl: Duration,
+) {
+    loop {
+        tokio::time::sleep(ttl / 3).await;
+        match lease.renew(&mut conn, &functions, ttl).await {
+            Err(LeaseError::Lost) => return,
+            // Every commit checks the lease on the server; this only saves work.
+            Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
+            Ok(()) => {}
+        }
+    }
+}
+
 /// How often a run that waits for the LLM looks whether it is to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Version of the plan format.
 pub(crate) const PLAN_VERSION: u32 = 1;
-
-/// What all merges of a run have in common.
-struct Ground {
-    retire: Retire,
-    threshold: f64,
-    distance: String,
-}
-
-/// The commits of one run and what became of them.
-struct Run<'a> {
-    pipeline: &'a Pipeline,
-    lease: &'a Lease,
-    ground: Ground,
-    merges: Vec<PlannedMerge>,
-    merged: Vec<Done>,
-    left: Vec<GroupLeft>,
-    not_committed: Vec<GroupLeft>,
-    llm: LlmUse,
-    /// Calls and tokens that were spent before this run.
-    before: (u64, u64),
-}
-
-impl Run<'_> {
-    /// Commits what the LLM decides, as it comes.
-    async fn take_all(
-        &mut self,
-        answers: impl Stream<Item = Result<Asked, MergeError>>,
-        progress: &dyn Progress,
-    ) -> Result<(), MergeError> {
-        let mut answers = pin!(answers);
-        while let Some(asked) = answers.next().await {
-            self.take(asked?).await?;
-            progress.step();
-        }
-        Ok(())
-    }
-
-    async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
-        self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
-        self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
-        self.llm.kept += u64::from(!asked.accepted);
-        self.left.extend(asked.left);
-        for merge in asked.merges {
-            self.commit(merge).await?;
-        }
-        Ok(())
-    }
-
-    /// Commits one after the other, until the end or a stop.
-    async fn commit_all(
-        &mut self,
-        merges: Vec<PlannedMerge>,
-        progress: &dyn Progress,
-    ) -> Result<(), MergeError> {
-        for merge in merges {
-            if self.pipeline.stopped() {
-                break;
-            }
-            self.commit(merge).await?;
-            progress.step();
-        }
-        Ok(())
-    }
-
-    async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
-        match self
-            .pipeline
-            .commit(self.lease, &self.ground, &merge)
-            .await?
-        {
-            Ok(done) => {
-                tracing::info!(
-                    merge.id = %done.merge_id,
-                    group.size = done.retired.len() + 1,
-                    "merged a group"
-                );
-                self.merged.push(done);
-            }
-            Err((reason, detail)) => {
-                tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
-                self.not_committed.push(left(&merge, reason, detail));
-            }
-        }
-        self.merges.push(merge);
-        Ok(())
-    }
-
-    /// The report, or the error that ended the run and what stands in spite of it.
-    fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Report, MergeError> {
-        match (end, self.merged.len()) {
-            (Ok(()), _) => Ok(self.report(plan)),
-            (Err(error), 0) => Err(error),
-            (Err(error), merges) => Err(MergeError::Midway {
-                merges,
-                error: Box::new(error),
-            }),
-        }
-    }
-
-    fn report(self, mut plan: Plan) -> Report {
-        plan.merges = self.merges;
-        plan.groups_left.extend(self.left);
-        sort(&mut plan);
-        let (calls, tokens) = self.pipeline.llm_spent();
-        Report {
-            run_id: self.pipeline.options.run_id.clone(),
-            plan,
-            merged: self.merged,
-            not_committed: self.not_committed,
-            llm: LlmUse {
-                calls: calls - self.before.0,
-                tokens: tokens - self.before.1,
-                ..self.llm
-            },
-            stopped: self.pipeline.stopped(),
-        }
-    }
-}
-
-fn left(merge: &PlannedMerge, reason: Reason, detail: String) -> GroupLeft {
-    GroupLeft {
-        partition: merge.partition.clone(),
-        members: merge.sources.clone(),
-        reason,
-        detail,
-        findings: merge.findings.clone(),
-    }
-}
-
-fn sort(plan: &mut Plan) {
-    plan.merges
-        .sort_by(|a, b| (&a.partition, &a.sources[0].key).cmp(&(&b.partition, &b.sources[0].key)));
-    plan.groups_left.sort_by(|a, b| {
-        let first = |g: &GroupLeft| g.members.first().map(|m| m.key.clone());
-        (&a.partition, first(a)).cmp(&(&b.partition, first(b)))
-    });
-    plan.left_alone
-        .sort_by(|a: &LeftAlone, b| a.key.cmp(&b.key));
-}

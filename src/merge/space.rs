@@ -20,7 +20,7 @@ pub(super) struct Space {
     pub(super) readable: Vec<bool>,
     /// What is known of the embedder and the index; `None` = not looked at.
     pub(super) proof: Option<Proof>,
-    /// Whether distances are those of the configured model.
+    /// Whether distances are those of the configured model; so wherever it is proven.
     pub(super) of_model: bool,
 }
 
@@ -142,7 +142,7 @@ impl Look {
 }
 
 /// Memories whose vectors may be looked at: key, text and vector, spread over the sorted keys.
-/// Results of merges come last, since theirs may be means of others.
+/// Results of merges only where there is nothing else, since their vectors may be means of others.
 fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
     let rows = 0..snapshot.memories.len();
     let is_result = |row: &usize| snapshot.memories[*row].merge_id.is_some();

@@ -64,6 +64,12 @@ pub enum CommitError {
         /// What changed.
         what: String,
     },
+    /// A source has fields with an expiry of their own, which the result could not keep.
+    #[error("fields of {key} expire by themselves (HEXPIRE), which a merge could not keep")]
+    ExpiringFields {
+        /// The source.
+        key: String,
+    },
     /// A key of the undo store is in use.
     #[error("{key} is in use, though it belongs to memfold; rename or delete it")]
     Taken {
@@ -112,6 +118,7 @@ impl CommitError {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Changed { .. } => Some(Reason::Changed),
+            Self::ExpiringFields { .. } => Some(Reason::Unwritable),
             Self::NotVisible { .. } => Some(Reason::NotVisible),
             Self::Vetoed { .. } => Some(Reason::Vetoed),
             Self::Refused(_) | Self::Taken { .. } => Some(Reason::WriteRefused),
@@ -239,6 +246,11 @@ fn validate(commit: &Commit<'_>) -> Result<usize, CommitError> {
             "an undo window of nothing; delete the sources instead",
         ));
     }
+    if commit.record.retire == Retire::Delete && commit.check_after {
+        return Err(CommitError::Invalid(
+            "sources deleted before the result is seen; give an undo window",
+        ));
+    }
     sources
         .iter()
         .position(|source| source.key == *result_key)
@@ -294,6 +306,9 @@ fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitEr
         ["TYPE", key, kind] => changed(key, &format!("it is a {kind}")),
         ["CHANGED", key] => changed(key, "another content"),
         ["EXPIRY", key] => changed(key, "another expiry"),
+        ["FIELDTTL", key] => CommitError::ExpiringFields {
+            key: key.to_owned(),
+        },
         ["TAKEN", key] => CommitError::Taken {
             key: key.to_owned(),
         },
@@ -318,8 +333,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 fn is_reply_lost(error: &StoreError) -> bool {
-    matches!(error, StoreError::Timeout(_))
-        || matches!(error, StoreError::Other(error) if error.is_io_error())
+    matches!(error, StoreError::Timeout(_) | StoreError::Lost(_))
 }
 
 fn unencodable() -> CommitError {

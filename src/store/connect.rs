@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError, Value};
+use redis::{
+    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Value,
+};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::store::{StoreError, reply};
+use crate::tls;
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +34,20 @@ impl Default for ConnectOptions {
 /// A lost connection is opened again by the next command; a command is never sent twice.
 ///
 /// # Errors
-/// [`StoreError::BadUrl`], [`StoreError::Unreachable`], [`StoreError::Auth`],
+/// [`StoreError::BadUrl`], [`StoreError::Database`], [`StoreError::Unreachable`],
+/// [`StoreError::NotRedis`], [`StoreError::Auth`],
 /// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
 pub async fn connect(
     url: &SecretString,
     options: &ConnectOptions,
 ) -> Result<ConnectionManager, StoreError> {
-    // An error means that the process has a provider already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tls::install_provider();
     let info = connection_info(url.expose_secret())?;
+    // The search module answers from any database, but cannot open the documents from there, and
+    // then takes them for gone until they are written again: for every client.
+    if info.redis_settings().db() != 0 {
+        return Err(StoreError::Database(info.redis_settings().db()));
+    }
     let address = info.addr().to_string();
     let config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(options.response_timeout))
@@ -80,6 +88,9 @@ fn connect_error(error: RedisError, address: &str) -> StoreError {
             address: address.to_owned(),
             detail,
         };
+    }
+    if error.kind() == ErrorKind::Parse {
+        return StoreError::NotRedis(address.to_owned());
     }
     error.into()
 }

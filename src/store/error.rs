@@ -14,9 +14,18 @@ pub enum StoreError {
         /// The client's error.
         detail: String,
     },
+    /// Something answers, but not Redis.
+    #[error("what answers at {0} is no Redis server; correct --redis-url")]
+    NotRedis(String),
     /// The URL cannot be understood.
     #[error("the Redis URL is not usable: {0}; expected redis://[user:password@]host:port[/db]")]
     BadUrl(String),
+    /// Another database than the one that can have indexes.
+    #[error(
+        "search indexes are in database 0, the Redis URL names database {0}; nothing was read, for \
+         a search from there makes the documents unreadable to all"
+    )]
+    Database(i64),
     /// The server refused the credentials.
     #[error("Redis refused the credentials: {0}; check user and password in the Redis URL")]
     Auth(String),
@@ -51,11 +60,17 @@ pub enum StoreError {
     /// No answer in time.
     #[error("Redis did not answer in time: {0}; nothing more was written, raise --redis-timeout")]
     Timeout(String),
+    /// The server went away.
+    #[error(
+        "the connection to Redis was lost: {0}; each merge is whole or was not made, see `memfold \
+         history`, and run again"
+    )]
+    Lost(String),
     /// A replica, or a primary that lost its role.
     #[error("the server is read-only: {0}; connect to the primary")]
     ReadOnly(String),
     /// The server is at its memory limit.
-    #[error("the server is out of memory: {0}; nothing was written")]
+    #[error("the server is out of memory: {0}; nothing more was written")]
     OutOfMemory(String),
     /// A cluster.
     #[error(
@@ -76,6 +91,8 @@ impl From<RedisError> for StoreError {
         let upper = text.to_uppercase();
         if error.is_timeout() {
             Self::Timeout(text)
+        } else if error.is_io_error() || error.is_connection_dropped() {
+            Self::Lost(text)
         } else if matches!(error.kind(), ErrorKind::AuthenticationFailed)
             || upper.contains("WRONGPASS")
             || upper.contains("NOAUTH")

@@ -131,13 +131,13 @@ impl IndexFacts {
     pub fn vector(&self, name: &str) -> Result<VectorField, StoreError> {
         let Some(field) = self.field(name) else {
             return Err(self.unfit(format!(
-                "it has no vector field `{name}`; its vector fields: {}",
+                "it has no vector field `{name}`; set --fields-vector, its vector fields: {}",
                 self.vector_names()
             )));
         };
         let FieldKind::Vector(facts) = &field.kind else {
             return Err(self.unfit(format!(
-                "field `{name}` is no vector field; its vector fields: {}",
+                "field `{name}` is no vector field; set --fields-vector, its vector fields: {}",
                 self.vector_names()
             )));
         };

@@ -94,7 +94,7 @@ pub(crate) async fn settled(
 /// Lists every key that may be a memory of `user`.
 ///
 /// The index finds the users that it can express, among others that it takes for the same. For
-/// all others, and where the index left keys out, the key space is scanned.
+/// all others, and where the index left keys out or does not name them, the key space is scanned.
 pub(crate) async fn candidates(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
@@ -104,17 +104,7 @@ pub(crate) async fn candidates(
     let tag = facts
         .field(user_field)
         .filter(|field| can_express(&field.kind, user));
-    let mut keys = Keys::new();
-    if tag.is_none() || facts.failures > 0 {
-        keys = scan(conn, facts).await?;
-        for key in indexed(conn, facts).await? {
-            if tag.is_none() {
-                keys.insert(key, Found::Indexed);
-            } else {
-                keys.remove(&key);
-            }
-        }
-    }
+    let mut of_user = Listed::default();
     if let Some(field) = tag {
         let mut query = aggregate(
             &facts.name,
@@ -128,10 +118,20 @@ pub(crate) async fn candidates(
             .arg(2)
             .arg("user")
             .arg(user);
-        for key in listed(conn, facts, query).await? {
-            keys.insert(key, Found::ForUser);
+        of_user = listed(conn, facts, query).await?;
+    }
+    let mut keys = Keys::new();
+    if tag.is_none() || facts.failures > 0 || of_user.nameless > 0 {
+        keys = scan(conn, facts).await?;
+        for key in indexed(conn, facts).await? {
+            if tag.is_none() {
+                keys.insert(key, Found::Indexed);
+            } else {
+                keys.remove(&key);
+            }
         }
     }
+    keys.extend(of_user.keys.into_iter().map(|key| (key, Found::ForUser)));
     // What memfold keeps for itself is no memory, whatever an index covers.
     keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
     Ok(keys)
@@ -155,27 +155,30 @@ async fn indexed(
 ) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut query = aggregate(&facts.name, "*");
     query.arg("LOAD").arg(1).arg("@__key");
-    listed(conn, facts, query).await
+    // What has no name there is found by the scan, if it still exists.
+    Ok(listed(conn, facts, query).await?.keys)
+}
+
+/// The keys of a query's rows.
+#[derive(Default)]
+struct Listed {
+    keys: Vec<Vec<u8>>,
+    /// Rows without a key: documents that the server could not open. Most have expired.
+    nameless: usize,
 }
 
 async fn listed(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     query: Cmd,
-) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut keys = Vec::new();
-    let mut nameless = 0;
+) -> Result<Listed, StoreError> {
+    let mut listed = Listed::default();
     pages(conn, &facts.name, query, |row| match row.get("__key") {
-        Some(key) => keys.push(key.to_vec()),
-        None => nameless += 1,
+        Some(key) => listed.keys.push(key.to_vec()),
+        None => listed.nameless += 1,
     })
     .await?;
-    if nameless > 0 {
-        return Err(StoreError::Partial(format!(
-            "{nameless} rows came without their key"
-        )));
-    }
-    Ok(keys)
+    Ok(listed)
 }
 
 async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, StoreError> {

@@ -144,6 +144,24 @@ local function prove_visible(spec, key, vector)
   if reply[2] ~= key then error({ 'NOTVISIBLE', 'the index does not return it' }) end
 end
 
+-- Whether a field of a hash expires by itself: the result would keep it for ever. Servers without
+-- such fields do not know the command.
+local function has_expiring_field(key, storage)
+  if storage ~= 'hash' then return false end
+  local names = redis.call('HKEYS', key)
+  for from = 1, #names, 1000 do
+    local count = math.min(1000, #names - from + 1)
+    local command = { 'HPTTL', key, 'FIELDS', count }
+    for i = from, from + count - 1 do command[#command + 1] = names[i] end
+    local reply = redis.pcall(unpack(command))
+    if reply.err then return false end
+    for _, left in ipairs(reply) do
+      if left >= 0 then return true end
+    end
+  end
+  return false
+end
+
 -- What speaks against a commit; nil if nothing does.
 local function commit_refused(spec, lease, veto, sources, copies)
   if spec.lease then
@@ -160,6 +178,7 @@ local function commit_refused(spec, lease, veto, sources, copies)
     if found ~= TYPE[spec.storage] then return { 'TYPE', key, found } end
     if digest(key, spec.storage) ~= source.digest then return { 'CHANGED', key } end
     if redis.call('PEXPIRETIME', key) ~= source.expires_at_ms then return { 'EXPIRY', key } end
+    if has_expiring_field(key, spec.storage) then return { 'FIELDTTL', key } end
     if kind(copies[i]) ~= 'none' then return { 'TAKEN', copies[i] } end
   end
   return inverses_refused(copies[1])

@@ -73,7 +73,12 @@ fn rows(body: &Value) -> Result<Vec<Row>, StoreError> {
     }
 }
 
+/// The fields of a row. It has none where the document could not be opened: it has expired and the
+/// server has not collected it yet.
 fn fields(row: &Value) -> Result<Row, StoreError> {
+    if let Value::Nil = row {
+        return Ok(Row::default());
+    }
     let pairs = pairs(row).ok_or_else(|| unknown("a row of fields"))?;
     let mut fields = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {

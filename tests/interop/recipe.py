@@ -52,8 +52,10 @@ class StoredMemory(Memory):
     memory_type: MemoryType | None = None
 
 
-def schema(prefix: str = "memory", storage_type: str = "json", dims: int = 384) -> IndexSchema:
-    vector = {"algorithm": "flat", "dims": dims, "distance_metric": "cosine", "datatype": "float32"}
+def schema(
+    prefix: str = "memory", storage_type: str = "json", algorithm: str = "flat", datatype: str = "float32"
+) -> IndexSchema:
+    vector = {"algorithm": algorithm, "dims": 384, "distance_metric": "cosine", "datatype": datatype}
     return IndexSchema.from_dict(
         {
             "index": {
@@ -86,13 +88,16 @@ class Edition:
     # Until 0.8, redisvl put its separator after a prefix that ended in one: memory::ID.
     double_separator: bool = False
     storage_type: str = "json"
+    # The recipe's own index is flat and float32.
+    algorithm: str = "flat"
+    datatype: str = "float32"
 
     @property
     def keeps_thread(self) -> bool:
         return self.storage_type == "hash" or not self.validate_on_load
 
     def schema(self) -> IndexSchema:
-        return schema(self.prefix, self.storage_type)
+        return schema(self.prefix, self.storage_type, self.algorithm, self.datatype)
 
 
 EDITIONS = [
@@ -137,6 +142,7 @@ class Agent:
             filters = filters & (Tag("thread_id") == thread_id)
         query = VectorRangeQuery(
             vector=self.embed(content),
+            dtype=self.edition.datatype,
             num_results=1,
             vector_field_name="embedding",
             filter_expression=filters,
@@ -179,7 +185,7 @@ class Agent:
         if self.edition.storage_type == "hash":
             # A hash holds no null, and its vectors are bytes.
             memory = {name: value for name, value in memory.items() if value is not None}
-            memory["embedding"] = array_to_buffer(memory["embedding"], "float32")
+            memory["embedding"] = array_to_buffer(memory["embedding"], self.edition.datatype)
         keys = [f"{self.edition.prefix}:{ulid.ULID()}"] if self.edition.double_separator else None
         return self.index.load([memory], keys=keys, ttl=ttl)[0]
 
@@ -194,6 +200,7 @@ class Agent:
     ) -> list[StoredMemory]:
         vector_query = VectorRangeQuery(
             vector=self.embed(query),
+            dtype=self.edition.datatype,
             return_fields=[
                 "content",
                 "memory_type",

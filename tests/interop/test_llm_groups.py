@@ -9,6 +9,7 @@ The threshold is far wider than anyone should set it, so that groups of near-mis
 
 import json
 import unicodedata
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from recipe import Agent
 from store import Document, documents, indexed, retired
 
 GROUPS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/groups.jsonl").read_text().splitlines()]
+
+# Each prompt brings out other faults: with the built-in one the model mostly goes round in circles until it is cut off.
+PROMPTS = {"built-in": None, **{name: Path(__file__).parent / f"prompts/{name}.md" for name in ("plain", "examples")}}
 
 # A paraphrase, an added detail, an injected command, and one for which no model is needed.
 QUICK = ("g01", "g02", "g07", "g18")
@@ -76,7 +80,13 @@ def committed(report: dict) -> list[dict]:
     return [merge for merge in report["plan"]["merges"] if merge["merge_id"] in done]
 
 
-def run(redis, agent, memfold, llm_url, groups: list[dict], capsys):
+@pytest.fixture
+def check(redis, agent, memfold, llm_url, capsys):
+    """Merges groups by the model's word, looks for losses, and undoes it all."""
+    return partial(run, redis, agent, memfold, llm_url, capsys)
+
+
+def run(redis, agent, memfold, llm_url, capsys, groups: list[dict], prompt: str):
     load(agent, groups)
     before = documents(redis)
     assert lost_facts(groups, before) == []
@@ -85,16 +95,18 @@ def run(redis, agent, memfold, llm_url, groups: list[dict], capsys):
         "MEMFOLD_LLM_MODEL": "SmolLM2-135M-Instruct",
         "MEMFOLD_LLM_TIMEOUT": "10m",  # the model's answers are to be bad, not late
     }
+    if PROMPTS[prompt]:
+        memfold.settings["MEMFOLD_PROMPT"] = str(PROMPTS[prompt])
 
     # 4: some groups stay because of unusable answers.
     reports = memfold.merge(options=("--threshold", "0.6"), codes=(0, 4), timeout=3600)
 
+    (memfold.home / "reports.json").write_text(json.dumps(reports, ensure_ascii=False))  # for whoever looks into a failure
     after = documents(redis)
     assert indexed(redis) == after.keys()
     check_reports(reports, before, after)
-    summary = summarize(groups, reports, before, after)
     with capsys.disabled():
-        print(f"\n{summary}")
+        print(f"\nprompt {prompt}: {summary(groups, reports, before, after)}")
     assert lost_facts(groups, after) == []
     assert forbidden_words(groups, reports) == []
     assert sum(report["llm"]["calls"] for report in reports) > 0, "no group reached the model"
@@ -122,7 +134,7 @@ def check_reports(reports: list[dict], before: dict[bytes, Document], after: dic
     assert {key for key in after if before.get(key) != after[key]} == results
 
 
-def summarize(groups: list[dict], reports: list[dict], before: dict, after: dict) -> str:
+def summary(groups: list[dict], reports: list[dict], before: dict, after: dict) -> str:
     def total(name: str) -> int:
         return sum(report["llm"][name] for report in reports)
 
@@ -139,14 +151,15 @@ def summarize(groups: list[dict], reports: list[dict], before: dict, after: dict
     )
 
 
-def test_a_few_groups(redis, agent, memfold, llm_url, capsys):
-    run(redis, agent, memfold, llm_url, [group for group in GROUPS if group["id"] in QUICK], capsys)
+def test_a_few_groups(check):
+    check([group for group in GROUPS if group["id"] in QUICK], "plain")
 
 
 @pytest.mark.slow
-def test_forty_groups(redis, agent, memfold, llm_url, capsys):
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_forty_groups(check, prompt):
     assert len(GROUPS) == 40
-    run(redis, agent, memfold, llm_url, GROUPS, capsys)
+    check(GROUPS, prompt)
 
 
 def test_the_check_itself_sees_a_lost_fact(redis, agent):

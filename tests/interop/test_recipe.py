@@ -1,6 +1,7 @@
 """The published agent and memfold on one store: the agent must not notice that memories were merged, nor that they come back."""
 
 import json
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -202,16 +203,12 @@ def test_a_dry_run_and_a_second_run_change_nothing(redis, diarist, memfold):
     before = documents(redis)
     [planned] = memfold.merge("tyler", options=("--dry-run",))
     assert documents(redis) == before
-    assert len(planned_merges(planned)) == 1
+    assert len(planned["merges"]) == 1
     memfold.merge("tyler")
     after = documents(redis)
     [report] = memfold.merge("tyler")
     assert report["merged"] == []
     assert documents(redis) == after
-
-
-def planned_merges(planned: dict) -> list:
-    return planned.get("plan", planned)["merges"]
 
 
 def test_an_undo_after_the_agent_deleted_the_merged_memory(redis, diarist, memfold):
@@ -360,4 +357,94 @@ def test_memfold_recognises_its_model_in_the_agents_vectors(new_agent, minilm, m
         agent.start()
         store_everything(agent)
         [planned] = memfold.merge("tyler", options=("--dry-run",))
-        assert planned.get("plan", planned)["distance"] == distance
+        assert planned["distance"] == distance
+
+
+@pytest.mark.parametrize("storage_type", ["json", "hash"])
+@pytest.mark.parametrize(
+    ("algorithm", "datatype"), [("hnsw", "float32"), ("flat", "float64"), ("flat", "float16"), ("hnsw", "bfloat16")]
+)
+def test_other_kinds_of_index(redis, diarist, memfold, storage_type, algorithm, datatype):
+    edition = Edition("other", storage_type=storage_type, algorithm=algorithm, datatype=datatype)
+    agent = diarist(edition)
+    store_everything(agent)
+    before = documents(redis)
+    [report] = memfold.merge("tyler")
+    [done] = merged_by(report)
+    assert report["plan"]["distance"] == "stored"
+    after = documents(redis)
+    assert len(before) - len(after) == 2
+    found = agent.retrieve_memories(WINDOW, SEMANTIC, "tyler", distance_threshold=0.05)
+    assert done["result_key"] in {memory.id for memory in found}
+    memfold("undo", done["merge_id"])
+    assert documents(redis) == before
+    found = agent.retrieve_memories(WINDOW, SEMANTIC, "tyler", distance_threshold=0.05)
+    assert done["result_key"] in {memory.id for memory in found}
+
+
+@by_edition
+def test_generations_add_up_and_are_undone_together(redis, diarist, memfold, edition: Edition):
+    agent = diarist(edition)
+    store_repetitions(agent)
+    first = documents(redis)
+    [one] = merged_by(memfold.merge("tyler")[0])
+    agent.store_memory("User prefers window seats on flights. ", SEMANTIC, "tyler", "t-9", '{"source": "form", "count": 0}')
+    second = documents(redis)
+    [two] = merged_by(memfold.merge("tyler")[0])
+    [document] = documents(redis).values()
+    metadata = json.loads(document.fields()["metadata"])
+    assert metadata["source_count"] == 4
+    assert metadata["trip"] == "Lisbon"
+    assert metadata["count"] == 0
+    assert all(source in document.fields()["metadata"] for source in ("chat", "email", "form"))
+    assert document.fields()["created_at"] == START.isoformat()
+
+    with pytest.raises(MemfoldFailed) as failed:
+        memfold("undo", one["merge_id"])
+    assert failed.value.code == 7
+    assert two["merge_id"] in failed.value.stderr
+
+    memfold("undo", one["merge_id"], "--cascade")
+    now = documents(redis)
+    latest = second.keys() - first.keys()
+    assert {key: document for key, document in now.items() if key not in latest} == first
+    assert {key: now[key] for key in latest} == {key: second[key] for key in latest}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["", "{}", "null", "[]", "[1, 2]", "5", '"text"', "oops{", "{'a': 1", "{'tags': ('x', 'y'), 'none': None}", '{"a": {"b": [0, ""]}}']
+    + ["x" * 100_000, "日本語", '{"source_count": "many", "consolidated": "no", "merge_id": 7, "sources": null}'],
+    ids=lambda text: text[:24],
+)
+@pytest.mark.parametrize("position", [0, 1])
+def test_metadata_of_any_shape(redis, diarist, memfold, metadata, position):
+    """It must stay a string that the agent reads, and hold what was in it; or the memories stay as they are."""
+    agent = diarist()
+    metadatas = ['{"source": "chat"}', '{"source": "chat"}']
+    metadatas[position] = metadata
+    for thread, text in enumerate(metadatas):
+        agent.store_memory(WINDOW, SEMANTIC, "tyler", f"t-{thread}", text)
+    before = documents(redis)
+    assert len(before) == 2
+
+    [report] = json.loads(memfold("merge", "--user", "tyler", "--json", codes=(0, 4)))["users"]
+
+    if not report["merged"]:
+        assert documents(redis) == before
+        assert report["not_committed"][0]["reason"] == "unwritable"
+        return
+    [memory] = agent.retrieve_memories(WINDOW, SEMANTIC, "tyler")
+    assert "chat" in memory.metadata
+    merged = json.loads(memory.metadata)
+    assert merged["consolidated"] is True
+    assert merged["source_count"] == 2
+    for word in words(metadata):
+        assert word in json.dumps(merged, ensure_ascii=False)
+    memfold("undo", report["merged"][0]["merge_id"])
+    assert documents(redis) == before
+
+
+def words(metadata: str) -> list[str]:
+    """What must be found again, however it is written."""
+    return re.findall(r"\w+", metadata.replace("None", "null"))

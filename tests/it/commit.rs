@@ -160,6 +160,26 @@ async fn a_source_that_is_not_what_was_judged_stops_the_merge() {
 }
 
 #[tokio::test]
+async fn a_field_that_expires_by_itself_stops_the_merge() {
+    let mut case = Case::new((Storage::Hash, true)).await;
+    let keys = case.put(2).await;
+    let hexpire = ["HEXPIRE", &keys[1], "1000", "FIELDS", "1", "thread_id"];
+    case.run::<redis::Value>(&["HSET", &keys[1], "thread_id", "t1"])
+        .await;
+    case.run::<redis::Value>(&hexpire).await;
+    let plan = case.plan("M1", &keys).await;
+    let before = picture::all(&mut case.con).await;
+
+    let error = case.commit(&plan).await.unwrap_err();
+
+    assert!(
+        matches!(&error, CommitError::ExpiringFields { key } if *key == keys[1]),
+        "{error}"
+    );
+    assert_eq!(picture::all(&mut case.con).await, before);
+}
+
+#[tokio::test]
 async fn a_key_in_the_way_stops_the_merge() {
     for kind in KINDS {
         let mut case = Case::new(kind).await;

@@ -8,6 +8,7 @@ use super::{Check, open};
 use crate::config::Settings;
 use crate::embed::{Embedder, Proof, Sample, choose, prove};
 use crate::layout::Layout;
+use crate::merge::Distance;
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
 use crate::store::listing::users;
@@ -19,10 +20,15 @@ const USERS: usize = 5;
 /// Loads the model with all the checks that loading makes, and notes how that went.
 pub(super) fn load(settings: &Settings, checks: &mut Vec<Check>) -> Option<Arc<dyn Embedder>> {
     let (check, embedder) = match open::embedder(settings) {
-        Ok(None) => {
-            let advice = "set --onnxruntime and --model-dir; without them --distance stored \
-                          compares the stored vectors, and only texts that exist are kept";
+        Ok(None) if settings.distance == Distance::Stored => {
+            let advice = "set --onnxruntime and --model-dir to have new texts embedded; without \
+                          them only texts that exist are kept";
             (Check::warn("embedder", "none configured", advice), None)
+        }
+        Ok(None) => {
+            let advice = "set --onnxruntime and --model-dir, or trust the stored vectors with \
+                          --distance stored; then only texts that exist are kept";
+            (Check::fail("embedder", "none configured", advice), None)
         }
         Ok(Some(embedder)) => {
             let found = format!(

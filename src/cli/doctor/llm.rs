@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use reqwest::{StatusCode, Url};
 use secrecy::ExposeSecret;
 
 use super::{Check, open, output};
 use crate::config::Settings;
+use crate::summarize::llm::endpoint;
 
 /// Longest wait for the list of models.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +23,11 @@ pub(super) async fn check(settings: &Settings) -> Check {
         return Check::skipped("llm", found);
     };
     let shown = url.masked();
-    match models(settings, url.expose()).await {
+    let models_url = match endpoint(url.expose(), "models") {
+        Ok(url) => url,
+        Err(error) => return Check::failed("llm", error),
+    };
+    match models(settings, models_url).await {
         Ok(status) => answered(status, &shown, model),
         Err(error) => {
             let error = anyhow::Error::from(error.without_url());
@@ -32,28 +37,15 @@ pub(super) async fn check(settings: &Settings) -> Check {
     }
 }
 
-async fn models(settings: &Settings, url: &str) -> reqwest::Result<StatusCode> {
+async fn models(settings: &Settings, url: Url) -> reqwest::Result<StatusCode> {
     let client = reqwest::Client::builder()
         .timeout(settings.llm_timeout.min(TIMEOUT))
         .build()?;
-    let mut request = client.get(models_url(url));
+    let mut request = client.get(url);
     if let Some(key) = &settings.llm_key {
         request = request.bearer_auth(key.expose_secret());
     }
     Ok(request.send().await?.status())
-}
-
-/// The list of models beside the base URL; a base without a path means `/v1`.
-fn models_url(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    let has_path = base
-        .split_once("://")
-        .is_some_and(|(_, rest)| rest.contains('/'));
-    if has_path {
-        format!("{base}/models")
-    } else {
-        format!("{base}/v1/models")
-    }
 }
 
 fn answered(status: StatusCode, url: &str, model: &str) -> Check {
@@ -75,18 +67,6 @@ fn answered(status: StatusCode, url: &str, model: &str) -> Check {
 mod tests {
     use super::super::Status;
     use super::*;
-
-    #[test]
-    fn the_list_of_models_is_beside_the_base() {
-        for (base, url) in [
-            ("http://h:1/v1", "http://h:1/v1/models"),
-            ("http://h:1/v1/", "http://h:1/v1/models"),
-            ("http://h:1", "http://h:1/v1/models"),
-            ("http://h:1/", "http://h:1/v1/models"),
-        ] {
-            assert_eq!(models_url(base), url);
-        }
-    }
 
     #[test]
     fn a_refused_key_fails_and_an_unknown_path_warns() {

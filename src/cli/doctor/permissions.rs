@@ -28,7 +28,7 @@ const COMMON: &[&str] = &[
     "XREVRANGE {own} + -",
 ];
 const OF_JSON: &[&str] = &["JSON.GET {key}", "JSON.SET {key} $ {}"];
-const OF_HASH: &[&str] = &["HGETALL {key}", "HSET {key} f v"];
+const OF_HASH: &[&str] = &["HGETALL {key}", "HKEYS {key}", "HSET {key} f v"];
 
 /// Asks for every command. `facts` are unknown where the account may not even see the index.
 pub(super) async fn checks(

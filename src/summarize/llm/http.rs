@@ -14,12 +14,14 @@ use super::{
     LlmError, LlmSettings, retry,
     wire::{Complaint, Completion},
 };
+use crate::tls;
 
 /// An answer is a few kB; this bounds what a faulty server can make us hold.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Longest part of a server's error message that is shown, in characters.
 const MAX_DETAIL: usize = 300;
+const CHAT: &str = "chat/completions";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Common servers close a connection after 5 idle seconds; a request sent at that moment is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -48,8 +50,7 @@ pub(super) struct Http {
 
 impl Http {
     pub(super) fn new(settings: &LlmSettings) -> Result<Self, LlmError> {
-        // Fails where the process has installed one already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        tls::install_provider();
         let unusable = |what: &str| LlmError::Settings(what.to_owned());
         let key = settings
             .api_key
@@ -74,7 +75,7 @@ impl Http {
             .map_err(|error| LlmError::Settings(error.to_string()))?;
         Ok(Self {
             client,
-            endpoint: endpoint(&settings.base_url)?,
+            endpoint: endpoint(&settings.base_url, CHAT)?,
             key,
         })
     }
@@ -241,9 +242,10 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The chat completions URL for a base URL, which may lack `/v1`, end with a slash, or be the
-/// endpoint itself. A path other than `/` is taken as it is: not every server has `/v1`.
-fn endpoint(base_url: &str) -> Result<Url, LlmError> {
+/// The URL of one of the server's functions, such as `chat/completions`. The base URL may lack `/v1`,
+/// end with a slash, or be that of the chat completions itself. A path other than `/` is taken as it
+/// is: not every server has `/v1`.
+pub(crate) fn endpoint(base_url: &str, function: &str) -> Result<Url, LlmError> {
     let unusable = |what: &str| {
         LlmError::Settings(format!(
             "the base URL {what}; expected e.g. http://localhost:8080/v1"
@@ -254,11 +256,12 @@ fn endpoint(base_url: &str) -> Result<Url, LlmError> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(unusable("is not http or https"));
     }
-    let path = match url.path().trim_end_matches('/') {
-        "" => "/v1/chat/completions".to_owned(),
-        path if path.ends_with("/chat/completions") => path.to_owned(),
-        path => format!("{path}/chat/completions"),
+    let path = url.path().trim_end_matches('/');
+    let base = match path.strip_suffix("/chat/completions") {
+        None if path.is_empty() => "/v1",
+        base => base.unwrap_or(path),
     };
+    let path = format!("{base}/{function}");
     url.set_path(&path);
     url.set_fragment(None);
     Ok(url)
@@ -276,6 +279,7 @@ mod tests {
             (" http://h:1/v1 ", "http://h:1/v1/chat/completions"),
             ("http://h:1/v1/", "http://h:1/v1/chat/completions"),
             ("https://h/api/v4", "https://h/api/v4/chat/completions"),
+            ("https://h/chat/completions", "https://h/chat/completions"),
             (
                 "https://h/v1/chat/completions/",
                 "https://h/v1/chat/completions",
@@ -285,13 +289,32 @@ mod tests {
                 "https://h/d/chat/completions?api-version=1",
             ),
         ] {
-            assert_eq!(endpoint(base).unwrap().as_str(), expected, "{base}");
+            assert_eq!(endpoint(base, CHAT).unwrap().as_str(), expected, "{base}");
         }
         for base in ["", "localhost:8080", "h/v1", "ftp://h/v1", "file:///v1"] {
             assert!(
-                matches!(endpoint(base), Err(LlmError::Settings(_))),
+                matches!(endpoint(base, CHAT), Err(LlmError::Settings(_))),
                 "{base}"
             );
+        }
+    }
+
+    #[test]
+    fn the_list_of_models_is_beside_the_chat() {
+        for (base, expected) in [
+            ("http://h:1/v1", "http://h:1/v1/models"),
+            ("http://h:1/v1/", "http://h:1/v1/models"),
+            ("http://h:1", "http://h:1/v1/models"),
+            ("http://h:1/", "http://h:1/v1/models"),
+            ("https://h/v1/chat/completions", "https://h/v1/models"),
+            ("https://h/chat/completions", "https://h/models"),
+            (
+                "https://h/d?api-version=1",
+                "https://h/d/models?api-version=1",
+            ),
+        ] {
+            let url = endpoint(base, "models").unwrap();
+            assert_eq!(url.as_str(), expected, "{base}");
         }
     }
 

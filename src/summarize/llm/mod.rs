@@ -24,6 +24,7 @@ use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use tracing::{debug, error, info};
 
+pub(crate) use self::http::endpoint;
 pub use self::{error::LlmError, wire::Usage};
 use self::{
     http::{Failure, Http},

@@ -324,3 +324,15 @@ async fn a_key_beside_the_index_is_no_source() {
         .says(&["private:Ana2"]);
     assert_eq!(world.memories().await, before);
 }
+
+#[tokio::test]
+async fn a_plan_that_could_not_be_saved_is_not_made() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ana", 0).await;
+    let folder = world.cli.path("").display().to_string();
+    for path in ["nowhere/plan.json", &folder] {
+        let args = ["merge", "--user", "alice", "--dry-run", "--plan-out", path];
+        let done = world.run(&args).ends(2).says(&["--plan-out", path]);
+        assert_eq!(done.stdout, "");
+    }
+}

@@ -148,13 +148,7 @@ async fn metadata_of_any_kind_survives() {
             let shown: String = metadata.chars().take(20).collect();
             let report = world.merge("alice");
             let after = world.memories().await;
-            if list(&report["merged"]).is_empty() {
-                // What cannot be merged without loss stays, and is told.
-                assert_eq!(after, before, "{shown}");
-                let left = list(&report["not_committed"]);
-                assert_eq!(left[0]["reason"], "unwritable", "{shown}: {report:#}");
-                continue;
-            }
+            assert_eq!(list(&report["merged"]).len(), 1, "{shown}: {report:#}");
             assert_eq!(after.len(), 1, "{shown}");
             let kept = format!(
                 "{:?}",
@@ -330,4 +324,82 @@ async fn an_original_that_expires_before_an_undo_stays_gone_and_is_told() {
     done.shows(&["1 memory is back", "stays gone: it has expired"]);
     let keys: Vec<String> = world.memories().await.into_keys().collect();
     assert_eq!(keys, [first]);
+}
+
+#[tokio::test]
+async fn an_expired_key_that_the_server_has_not_collected_is_no_obstacle() {
+    for storage in [Index::json(), Index::hash()] {
+        let server = Server::start_with(&["--enable-debug-command", "yes"]);
+        let mut con = server.connect().await;
+        storage.create(&mut con).await;
+        let cli = Cli::new(&server.url());
+        let mut world = World {
+            server,
+            con,
+            index: storage,
+            cli,
+        };
+        let [gone, _] = world.put_twins("alice", "Ana", 0).await;
+        world.put_twins("alice", "Bo", 1).await;
+        let () = world.command(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
+        let () = world.command(&["PEXPIRE", &gone, "1"]).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        world.run(&["inspect"]).ends(0);
+        let report = world.merge("alice");
+        assert_eq!(report["plan"]["memories"], 3, "{report:#}");
+        assert_eq!(list(&report["merged"]).len(), 1, "{report:#}");
+    }
+}
+
+#[tokio::test]
+async fn types_and_scopes_never_meet() {
+    let mut world = World::new().await;
+    for (i, memory_type) in ["semantic", "episodic", "Semantic", ""]
+        .into_iter()
+        .enumerate()
+    {
+        let memory = Mem {
+            memory_type: memory_type.to_owned(),
+            ..Mem::new("Likes tea", &[1.0, 0.0, 0.0, 0.0])
+        };
+        world.put(&i.to_string(), &memory).await;
+    }
+    let before = world.memories().await;
+    let report = world.merge("alice");
+    assert_eq!(list(&report["merged"]).len(), 0, "{report:#}");
+    assert_eq!(world.memories().await, before);
+}
+
+#[tokio::test]
+async fn without_the_indexs_own_model_no_new_text_is_written() {
+    // 384 numbers as the model gives, but not its numbers; and 4.
+    for dims in [384, 4] {
+        let mut world = World::over(Index {
+            dims,
+            ..Index::json()
+        })
+        .await;
+        for (i, text) in ["Ana likes green tea", "Ana enjoys green tea"]
+            .into_iter()
+            .enumerate()
+        {
+            world
+                .put(&i.to_string(), &twin("alice", text, i, dims))
+                .await;
+        }
+        // Nobody answers there, and nobody is asked.
+        world.cli = Cli::new(&world.server.url())
+            .with_model()
+            .set("threshold", "0.5")
+            .set("llm_url", "http://127.0.0.1:1/v1")
+            .set("llm_model", "none");
+        let before = world.memories().await;
+        let report = world.merge("alice");
+        let left = list(&report["plan"]["groups_left"]);
+        assert_eq!(left[0]["reason"], "no-embedder", "{report:#}");
+        let detail = left[0]["detail"].as_str().unwrap();
+        assert!(detail.contains("--write-vector centroid"), "{detail}");
+        assert_eq!(report["llm"]["calls"], 0);
+        assert_eq!(world.memories().await, before);
+    }
 }

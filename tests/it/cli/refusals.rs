@@ -196,7 +196,7 @@ async fn a_server_out_of_memory_is_told_and_nothing_is_lost() {
     Cli::new(&meddler.url())
         .run(&["merge", "--user", "alice"])
         .ends(3)
-        .says(&["out of memory"]);
+        .says(&["out of memory", "merged before stands (merges: 1)"]);
     world
         .run(&["merge", "--user", "alice"])
         .ends(3)
@@ -279,5 +279,136 @@ async fn an_index_dropped_while_memories_are_read_ends_the_run() {
         .run(&["merge", "--user", "alice"])
         .ends(3)
         .says(&["there is no index `agent_memories`"]);
+    assert_eq!(world.memories().await, before);
+}
+
+#[tokio::test]
+async fn another_database_is_refused_before_it_does_harm() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ana", 0).await;
+    let url = format!("redis://127.0.0.1:{}/1", world.server.port());
+    for args in [
+        &["merge", "--user", "alice"][..],
+        &["merge", "--user", "alice", "--dry-run"],
+        &["inspect"],
+        &["history"],
+    ] {
+        let done = Cli::new(&url).run(args).ends(2);
+        done.says(&["database 0", "names database 1"]);
+    }
+    Cli::new(&url)
+        .run(&["doctor"])
+        .ends(1)
+        .shows(&["database 0"]);
+    assert_eq!(list(&world.merge("alice")["merged"]).len(), 1);
+}
+
+#[tokio::test]
+async fn memories_that_the_index_cannot_open_are_left_alone() {
+    let mut world = World::new().await;
+    let [first, _] = world.put_twins("alice", "Ana", 0).await;
+    let before = world.memories().await;
+    // What a careless client does to an index.
+    let () = world.command(&["SELECT", "1"]).await;
+    let _: redis::Value = world
+        .command(&["FT.SEARCH", "agent_memories", "*", "RETURN", "1", "content"])
+        .await;
+    let () = world.command(&["SELECT", "0"]).await;
+    let report = world.merge("alice");
+    assert_eq!(
+        reason_of(&report, &first),
+        Some("not-indexed"),
+        "{report:#}"
+    );
+    assert_eq!(world.memories().await, before);
+    world.put_twins("alice", "Ana", 0).await;
+    assert_eq!(list(&world.merge("alice")["merged"]).len(), 1);
+}
+
+#[tokio::test]
+async fn a_cluster_is_refused() {
+    let server = Server::start_with(&["--cluster-enabled", "yes"]);
+    let done = Cli::new(&server.url()).run(&["merge", "--user", "alice"]);
+    done.ends(3).says(&["cluster mode", "not served yet"]);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_is_told() {
+    let mut world = World::new().await.set("redis_timeout", "300ms");
+    world.put_twins("alice", "Ana", 0).await;
+    let before = world.memories().await;
+    let port = world.server.port();
+    let pause = move || command(port, &["CLIENT", "PAUSE", "1500", "ALL"]);
+    let meddler = Meddler::new(port, "JSON.GET", 0, When::Before, pause);
+    Cli::new(&meddler.url())
+        .set("redis_timeout", "300ms")
+        .run(&["merge", "--user", "alice"])
+        .ends(3)
+        .says(&["did not answer in time", "--redis-timeout"]);
+    assert_eq!(world.memories().await, before);
+}
+
+#[tokio::test]
+async fn a_commit_without_an_answer_is_made_once_or_not_at_all() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ana", 0).await;
+    let before = world.memories().await;
+    let port = world.server.port();
+    let pause = move || command(port, &["CLIENT", "PAUSE", "1000", "ALL"]);
+    let meddler = Meddler::new(port, "memfold_1_commit", 0, When::Before, pause);
+    let cli = Cli::new(&meddler.url()).set("redis_timeout", "300ms");
+    cli.run(&["merge", "--user", "alice"])
+        .ends(3)
+        .says(&["did not answer in time"]);
+    // Answered when the pause is over.
+    let now = world.memories().await;
+    let entries = world.run(&["history", "--json"]).ends(0).json();
+    match list(&entries["entries"]) {
+        [] => assert_eq!(now, before),
+        [entry] => {
+            world.run(&["undo", "--run", run_id(entry)]).ends(0);
+            assert_eq!(world.memories().await, before);
+        }
+        more => panic!("{more:#?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_the_middle_is_told() {
+    let mut world = World::new().await;
+    for (i, name) in ["Ana", "Bo", "Cy"].into_iter().enumerate() {
+        world.put_twins("alice", name, i).await;
+    }
+    let pid = world.server.pid().to_string();
+    let kill = move || {
+        let mut kill = std::process::Command::new("kill");
+        assert!(kill.args(["-9", &pid]).status().unwrap().success());
+    };
+    let meddler = Meddler::new(
+        world.server.port(),
+        "memfold_1_commit",
+        1,
+        When::Before,
+        kill,
+    );
+    let done = Cli::new(&meddler.url()).run(&["merge", "--user", "alice"]);
+    done.ends(3)
+        .says(&["merged before stands (merges: 1)", "memfold history"]);
+}
+
+#[tokio::test]
+async fn an_account_for_the_memories_alone_is_told_what_it_lacks() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ana", 0).await;
+    let before = world.memories().await;
+    // RediSearch asks for all keys under the index's prefix.
+    let () = world
+        .command(&["ACL", "SETUSER", "part", "on", ">pw", "~memory:*", "+@all"])
+        .await;
+    let cli = Cli::new(&world.server.url_as("part", "pw"));
+    cli.run(&["merge", "--user", "alice"])
+        .ends(3)
+        .says(&["refuses a command to this account"]);
+    cli.run(&["doctor"]).ends(1).shows(&["fail"]);
     assert_eq!(world.memories().await, before);
 }

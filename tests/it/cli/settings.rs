@@ -98,6 +98,12 @@ async fn fields_are_named_by_flags_or_by_the_file() {
         .run(&["merge", "--user", "ada"])
         .ends(3)
         .says(&["vec"]);
+    let misspelt = FLAGS.map(|word| if word == "fact" { "fakt" } else { word });
+    let misspelt = [&["merge", "--user", "ada"], &misspelt[..]].concat();
+    world
+        .run(&misspelt)
+        .ends(3)
+        .says(&["none of 3", "`fakt`", "memfold inspect"]);
     let plan = |world: &World, more: &[&str]| {
         let args = [&["merge", "--user", "ada", "--dry-run", "--json"], more].concat();
         let done = world.run(&args).ends(0);

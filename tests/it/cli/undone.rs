@@ -89,11 +89,17 @@ async fn without_a_window_there_is_no_undo() {
     world.put_twins("alice", "Ana", 0).await;
     let report = world.merge("alice");
     let id = report["merged"][0]["merge_id"].as_str().unwrap().to_owned();
+    let start = std::time::Instant::now();
     while !world
         .command::<Vec<String>>(&["KEYS", "memfold:undo:*"])
         .await
         .is_empty()
-    {}
+    {
+        assert!(
+            start.elapsed().as_secs() < 20,
+            "the undo copies do not expire"
+        );
+    }
     let before = world.memories().await;
     world
         .run(&["undo", &id])

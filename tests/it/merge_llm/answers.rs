@@ -252,6 +252,31 @@ async fn a_plan_that_is_carried_out_whole_is_a_success() {
 }
 
 #[tokio::test]
+async fn a_plan_that_was_edited_to_say_something_else_is_not_carried_out() {
+    let mut case = Case::with_pairs(2).await;
+    let before = case.picture().await;
+    case.responds(good).await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("plan.json").display().to_string();
+    case.merge(&["--dry-run", "--plan-out", &file])
+        .await
+        .assert_exit(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut plan: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let merges = &mut plan["users"][0]["merges"];
+    merges[0]["text"] = json!("Alice likes tea");
+    let stranger = merges[0]["sources"][0].clone();
+    merges[1]["sources"][1] = stranger;
+    std::fs::write(&file, plan.to_string()).unwrap();
+
+    let applied = case.run(&["apply", &file, "--json"]).await;
+
+    applied.assert_exit(4);
+    assert_eq!(applied.reasons(), ["unwritable", "unwritable"]);
+    assert_eq!(case.picture().await, before);
+}
+
+#[tokio::test]
 async fn what_was_merged_costs_no_further_call_and_what_was_declined_is_asked_again() {
     let mut case = Case::with_pairs(2).await;
     case.responds(|request| {

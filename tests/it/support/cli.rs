@@ -182,7 +182,10 @@ impl Meddler {
         }));
         thread::spawn(move || {
             while let Ok((client, _)) = listener.accept() {
-                let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else {
+                    // The server is gone: so is the client's connection.
+                    continue;
+                };
                 let (back, home) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (up, down) = (Arc::clone(&watch), Arc::clone(&watch));
                 thread::spawn(move || {

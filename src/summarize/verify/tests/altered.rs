@@ -252,6 +252,18 @@ fn what_changes_roles_scopes_or_times_is_rejected() {
             &["Has 5‱ interest yearly"],
         ),
         (&["喜欢茶", "妹妹喜欢茶"], &["妹妹喜欢茶"]),
+        (
+            &["User doesn't smoke", "User doesn't smoke at home"],
+            &["User won't smoke at home", "User smokes at home"],
+        ),
+        (
+            &["Knows vitamins A and B", "Knows vitamins A, B and C"],
+            &["Knows vitamins B and C"],
+        ),
+        (
+            &["用户说小王借给小李钱", "小王借给小李钱"],
+            &["用户说小李借小王的钱"],
+        ),
     ];
     for (texts, wrong) in cases {
         for text in *wrong {

@@ -1,0 +1,210 @@
+//! The commits of one run, and what became of them.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+
+use super::ask::Asked;
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report};
+use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
+use crate::store::{self, Lease, Retire};
+
+/// Where a result may appear in the index only after its commit, the originals must outlive the
+/// look for it, even if nobody wants to undo.
+const LEAST_WINDOW: Duration = Duration::from_secs(60);
+
+/// What all merges of a run have in common.
+pub(super) struct Ground {
+    pub(super) retire: Retire,
+    pub(super) undo_window: Duration,
+    pub(super) threshold: f64,
+    pub(super) distance: String,
+}
+
+impl Ground {
+    async fn of(pipeline: &Pipeline, plan: &Plan) -> Result<Self, MergeError> {
+        let options = &pipeline.options;
+        let undo_window = if options.check_after {
+            options.undo_window.max(LEAST_WINDOW)
+        } else {
+            options.undo_window
+        };
+        Ok(Self {
+            retire: retire(pipeline, undo_window).await?,
+            undo_window,
+            threshold: plan.threshold.value,
+            distance: plan.distance.clone(),
+        })
+    }
+}
+
+/// How sources leave: by renaming, unless an index would catch them in the undo store.
+async fn retire(pipeline: &Pipeline, undo_window: Duration) -> Result<Retire, MergeError> {
+    if undo_window.is_zero() {
+        return Ok(Retire::Delete);
+    }
+    let mut conn = pipeline.conn.clone();
+    let covering = store::covering_index(&mut conn, pipeline.index.storage).await?;
+    Ok(if covering.is_some() {
+        Retire::Dump
+    } else {
+        Retire::Rename
+    })
+}
+
+/// Calls and tokens of all users so far.
+fn llm_spent(pipeline: &Pipeline) -> (u64, u64) {
+    let llm = pipeline.llm.as_ref();
+    llm.map_or((0, 0), |llm| (llm.calls(), llm.tokens()))
+}
+
+/// The commits of one run and what became of them.
+pub(super) struct Run<'a> {
+    pipeline: &'a Pipeline,
+    lease: &'a Lease,
+    ground: Ground,
+    merges: Vec<PlannedMerge>,
+    merged: Vec<Done>,
+    left: Vec<GroupLeft>,
+    not_committed: Vec<GroupLeft>,
+    llm: LlmUse,
+    /// Calls and tokens that were spent before this run.
+    before: (u64, u64),
+}
+
+impl<'a> Run<'a> {
+    pub(super) async fn new(
+        pipeline: &'a Pipeline,
+        lease: &'a Lease,
+        plan: &Plan,
+    ) -> Result<Self, MergeError> {
+        Ok(Self {
+            pipeline,
+            lease,
+            ground: Ground::of(pipeline, plan).await?,
+            merges: Vec::new(),
+            merged: Vec::new(),
+            left: Vec::new(),
+            not_committed: Vec::new(),
+            llm: LlmUse::default(),
+            before: llm_spent(pipeline),
+        })
+    }
+
+    /// Commits what the LLM decides, as it comes.
+    pub(super) async fn take_all(
+        &mut self,
+        answers: impl Stream<Item = Result<Asked, MergeError>>,
+        progress: &dyn Progress,
+    ) -> Result<(), MergeError> {
+        let mut answers = pin!(answers);
+        while let Some(asked) = answers.next().await {
+            self.take(asked?).await?;
+            progress.step();
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, asked: Asked) -> Result<(), MergeError> {
+        self.llm.accepted += u64::from(asked.accepted && asked.calls <= 1);
+        self.llm.retried += u64::from(asked.accepted && asked.calls > 1);
+        self.llm.kept += u64::from(!asked.accepted);
+        self.left.extend(asked.left);
+        for merge in asked.merges {
+            self.commit(merge).await?;
+        }
+        Ok(())
+    }
+
+    /// Commits one after the other, until the end or a stop.
+    pub(super) async fn commit_all(
+        &mut self,
+        merges: Vec<PlannedMerge>,
+        progress: &dyn Progress,
+    ) -> Result<(), MergeError> {
+        for merge in merges {
+            if self.pipeline.stopped() {
+                break;
+            }
+            self.commit(merge).await?;
+            progress.step();
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
+        match self
+            .pipeline
+            .commit(self.lease, &self.ground, &merge)
+            .await?
+        {
+            Ok(done) => {
+                tracing::info!(
+                    merge.id = %done.merge_id,
+                    group.size = done.retired.len() + 1,
+                    "merged a group"
+                );
+                self.merged.push(done);
+            }
+            Err((reason, detail)) => {
+                tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
+                self.not_committed.push(left(&merge, reason, detail));
+            }
+        }
+        self.merges.push(merge);
+        Ok(())
+    }
+
+    /// The report, or the error that ended the run and what stands in spite of it.
+    pub(super) fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Report, MergeError> {
+        match (end, self.merged.len()) {
+            (Ok(()), _) => Ok(self.report(plan)),
+            (Err(error), 0) => Err(error),
+            (Err(error), merges) => Err(MergeError::Midway {
+                merges,
+                error: Box::new(error),
+            }),
+        }
+    }
+
+    fn report(self, mut plan: Plan) -> Report {
+        plan.merges = self.merges;
+        plan.groups_left.extend(self.left);
+        sort(&mut plan);
+        let (calls, tokens) = llm_spent(self.pipeline);
+        Report {
+            run_id: self.pipeline.options.run_id.clone(),
+            plan,
+            merged: self.merged,
+            not_committed: self.not_committed,
+            llm: LlmUse {
+                calls: calls - self.before.0,
+                tokens: tokens - self.before.1,
+                ..self.llm
+            },
+            stopped: self.pipeline.stopped(),
+        }
+    }
+}
+
+fn left(merge: &PlannedMerge, reason: Reason, detail: String) -> GroupLeft {
+    GroupLeft {
+        partition: merge.partition.clone(),
+        members: merge.sources.clone(),
+        reason,
+        detail,
+        findings: merge.findings.clone(),
+    }
+}
+
+pub(super) fn sort(plan: &mut Plan) {
+    plan.merges
+        .sort_by(|a, b| (&a.partition, &a.sources[0].key).cmp(&(&b.partition, &b.sources[0].key)));
+    plan.groups_left.sort_by(|a, b| {
+        let first = |g: &GroupLeft| g.members.first().map(|m| m.key.clone());
+        (&a.partition, first(a)).cmp(&(&b.partition, first(b)))
+    });
+    plan.left_alone
+        .sort_by(|a: &LeftAlone, b| a.key.cmp(&b.key));
+}
