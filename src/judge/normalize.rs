@@ -6,11 +6,11 @@
 //! |---|---|---|
 //! | NFC | canonical equivalence | NFKC would make 10² into 102 and ½ into 1⁄2 |
 //! | full-width ASCII and half-width kana to the usual width | same characters, other advance width | circled, superscript, Roman numerals |
-//! | ends trimmed; in prose, runs of blanks inside a line to one | layout only | line breaks (`milk⏎chocolate` is two items); every blank of a text that is not [prose](is_prose): tabs, indented lines, code, quotations |
+//! | ends trimmed; in prose, runs of blanks inside a line to one | layout only | line breaks (`milk⏎chocolate` is two items); every blank of a text that is not prose: tabs, indented lines, code, quotations |
 //! | U+200B, U+2060, U+FEFF, U+00AD dropped where they join nothing | they show nothing | `10\u{200B}5`; ZWJ/ZWNJ |
 //! | curly quotes, dashes and minus signs unified | typography | primes (5′), «», 「」, … |
 //! | in prose, the final full stop of a sentence dropped after a letter, digit or bracket | it ends a sentence, no more | `...`, `?`, `!`, a stop after a sign or blank (`rm *.`, `cd .`) |
-//! | first letter of a sentence to lower case if its word is one of [`OPENERS`](super::openers) | grammar demands the capital there | every other first word: it may be a name (Jack, Penny, Turkey) |
+//! | first letter of a sentence to lower case if its word is one of the openers | grammar demands the capital there | every other first word: it may be a name (Jack, Penny, Turkey) |
 //!
 //! Simplified and traditional Chinese, emoji, diacritics and spaces between Han characters are not
 //! folded.

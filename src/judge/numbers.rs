@@ -10,7 +10,7 @@ use super::units;
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(&format!(
         r"(?x)
-        (?P<currency> (?i:US|HK|NT|AU|CA)?\$ | € | £ | ¥ | ₹ | ₩ | ₽ )? \x20?
+        (?: (?P<currency> (?i:US|HK|NT|AU|CA)?\$ | € | £ | ¥ | ₹ | ₩ | ₽ ) \x20? )?
         (?P<sign> -)?
         (?P<percent> 百分之)?
         (?P<number> \d+ (?: [.,] \d+ )* )

@@ -61,7 +61,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         // `1.30 pm` must not start inside `11.30`.
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.' || c == ':');
         (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str().into()))
+            .then(|| time(hour, minute, captures.get(0)?.as_str()))
             .flatten()
     });
     items.extend(rest.take(&CLOCK, |captures, before, _| {
@@ -69,7 +69,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         let minute = captures.name("minute")?.as_str().parse().ok()?;
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.' || c == ':');
         let mut items = (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str().into()))
+            .then(|| time(hour, minute, captures.get(0)?.as_str()))
             .flatten()?;
         if let Some(second) = captures.name("second") {
             items[0].value.push_str(&format!(":{}", second.as_str()));
@@ -96,7 +96,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         };
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.');
         (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str().into()))
+            .then(|| time(hour, minute, captures.get(0)?.as_str()))
             .flatten()
     }));
     items.extend(rest.take(&NAMED, |captures, _, _| {
@@ -105,7 +105,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         } else {
             0
         };
-        time(hour, 0, captures.get(0)?.as_str().into())
+        time(hour, 0, captures.get(0)?.as_str())
     }));
     items
 }
@@ -126,12 +126,12 @@ pub(crate) fn take_parts(rest: &mut Rest) -> Vec<Item> {
     })
 }
 
-fn time(hour: u32, minute: u32, words: String) -> Option<Vec<Item>> {
+fn time(hour: u32, minute: u32, words: &str) -> Option<Vec<Item>> {
     (hour <= 24 && minute < 60).then(|| {
         vec![Item::new(
             format!("{:02}:{minute:02}", hour % 24),
             "time",
-            &words,
+            words,
         )]
     })
 }

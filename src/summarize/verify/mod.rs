@@ -2,7 +2,7 @@
 //!
 //! Deterministic and strict. A good merge that is rejected costs a duplicate, a bad one that is
 //! accepted costs a fact. So the text may only put together what the sources say in their own words
-//! and order (the rule stands in [`order`], what is free in [`words`]): it is the source that says
+//! and order (the rule stands in `order`, what is free in `words`): it is the source that says
 //! all that the others say, or one with their last words as a list, or several sentences of theirs
 //! each of which says one plain thing of the user.
 

@@ -77,15 +77,7 @@ fn in_order(text: &[Token], source: &[Token]) -> bool {
         }
         reached = next;
     }
-    // A name that goes on is another one: `Dune`, `Dune Messiah`.
-    let is_name = |token: Option<&Token>| {
-        token
-            .and_then(Token::word)
-            .is_some_and(|w| w.item.is_none() && w.is_capitalised())
-    };
-    (0..=text.len()).any(|at| {
-        reached[at] && may_follow(&text[at..]) && !(is_name(source.last()) && is_name(text.get(at)))
-    })
+    (0..=text.len()).any(|at| reached[at] && may_follow(&text[at..]))
 }
 
 fn same(a: &[Token], b: &[Token]) -> bool {
@@ -146,10 +138,13 @@ fn may_come_between(tokens: &[Token]) -> bool {
     }
 }
 
-/// Whether words may follow those of a source. What begins anew after a joint may deny.
+/// Whether words may follow those of a source: neither limit them nor make another noun of their
+/// last one. What begins anew after a joint may deny.
 fn may_follow(tokens: &[Token]) -> bool {
     let joint = tokens.iter().position(|t| *t == Token::Joint);
     let (close, _) = tokens.split_at(joint.unwrap_or(tokens.len()));
-    !close.iter().filter_map(Token::word).any(Word::denies)
+    let mut words = close.iter().filter_map(Token::word);
+    words.clone().next().is_none_or(Word::goes_on)
+        && !words.any(Word::denies)
         && !tokens.iter().filter_map(Token::word).any(Word::limits)
 }

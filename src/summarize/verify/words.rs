@@ -68,9 +68,16 @@ const LIMITS: &[&str] = &[
     "rarely", "seldom", "sometimes", "was", "were", "had", "did", "been", "used", "formerly",
     "previously", "former", "ex", "late", "ago", "quit", "stopped", "stops", "anymore", "longer",
     "?", "fake", "alleged", "said", "says", "claims", "thinks", "pretends", "half", "halb", "quarter", "viertel", "media", "past", "step", "fast",
-    "beinahe", "früher", "casi", "antes",
+    "according", "allegedly", "supposedly", "less", "never", "beinahe", "früher", "casi", "antes",
     "都", "只", "仅", "僅", "若", "曾", "前", "后", "後", "想", "要", "会", "會", "能", "可", "应",
     "必", "但", "除", "才", "假", "似", "像", "据", "说", "如", "当",
+    "之", "吗", "嗎", "吧", "的", "么",
+];
+
+/// Words that may follow a noun without making another noun of it, as `allergy` does of `dog`.
+const GOES_ON: &[&str] = &[
+    "named", "called", "who", "which", "that", "she", "he", "they", "since", "lot", "much", "well",
+    "often", "daily", "once", "again", "together", "alone", "here", "abroad", "as", "or",
 ];
 
 /// Characters that tell of the noun after them, so that a list of nouns may share them.
@@ -112,6 +119,16 @@ impl Word {
     pub(super) fn describes(&self) -> bool {
         let sign = |c: char| !c.is_alphanumeric() && !c.is_ascii();
         self.item.is_some() || self.is_content() || self.text.chars().all(sign)
+    }
+
+    /// Whether the word, after a noun, leaves that one as it is.
+    pub(super) fn goes_on(&self) -> bool {
+        self.item.is_some()
+            || self.is_han()
+            || self.is_preposition()
+            || self.text.ends_with("ly")
+            || GOES_ON.contains(&self.text.as_str())
+            || !self.text.chars().any(char::is_alphanumeric)
     }
 
     pub(super) fn is_capitalised(&self) -> bool {

@@ -252,6 +252,33 @@ fn what_changes_roles_scopes_or_times_is_rejected() {
             &["Has 5‱ interest yearly"],
         ),
         (&["喜欢茶", "妹妹喜欢茶"], &["妹妹喜欢茶"]),
+        (
+            &["User doesn't smoke", "User doesn't smoke at home"],
+            &["User won't smoke at home", "User smokes at home"],
+        ),
+        (
+            &["Knows vitamins A and B", "Knows vitamins A, B and C"],
+            &["Knows vitamins B and C"],
+        ),
+        (
+            &["用户说小王借给小李钱", "小王借给小李钱"],
+            &["用户说小李借小王的钱"],
+        ),
+        (&["Has a dog", "Has a dog allergy"], &["Has a dog allergy"]),
+        (
+            &["Eats meat", "Eats meat substitutes"],
+            &["Eats meat substitutes"],
+        ),
+        (
+            &["Ann is ill", "Ann is ill according to Bob"],
+            &["Ann is ill according to Bob"],
+        ),
+        (
+            &["User likes milk", "User likes cats and hates milk"],
+            &["User likes cats and hates milk"],
+        ),
+        (&["是医生", "是医生的妻子"], &["是医生的妻子"]),
+        (&["会游泳", "会游泳吗"], &["会游泳吗"]),
     ];
     for (texts, wrong) in cases {
         for text in *wrong {
