@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::draft::{Candidate, Draft, Part};
+use super::draft::{Candidate, Draft};
+use super::judged::Part;
 use super::{MergeError, Pipeline, WriteVector};
 use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};

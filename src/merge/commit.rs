@@ -1,7 +1,7 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
-use super::draft::claim;
 use super::expiry::{expiry_buckets, result_expiry};
+use super::judged::claim;
 use super::run::Ground;
 use super::{MergeError, Pipeline};
 use crate::layout::{Merged, Record, ResultVector, Source};

@@ -2,35 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::expiry::expiry_buckets;
+use super::judged::{Judged, Part, Together};
 use super::space::{self, Space};
-use super::{MergeError, PLAN_VERSION, Pipeline, Progress};
+use super::{MergeError, PLAN_VERSION, Pipeline, Progress, parallel};
 use crate::group;
-use crate::judge::{self, Claim, Reading, normalize};
+use crate::judge::normalize;
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
 };
 use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot};
-use crate::summarize::extractive;
-
-/// Members that one text stands for: its row and the rows that it says everything of.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) keep: usize,
-    pub(super) absorbed: Vec<usize>,
-}
-
-impl Part {
-    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.keep).chain(self.absorbed.iter().copied())
-    }
-}
 
 /// A group that only an LLM can merge.
 #[derive(Clone, Debug)]
@@ -129,79 +114,10 @@ impl Draft {
         }
     }
 
-    fn claims(&self, rows: &[usize]) -> Vec<Claim<'_>> {
-        rows.iter()
-            .map(|&row| claim(&self.snapshot.memories[row]))
-            .collect()
-    }
-
-    /// The lossless parts of a group, in the order of the kept rows; what is in none of them is
-    /// a part of its own.
-    fn parts(&self, rows: &[usize], read: &Read) -> Vec<Part> {
-        let folded = |rows: &[usize]| {
-            let parts = extractive::fold_readings(&self.claims(rows), &read.of(rows));
-            let whole = |p: extractive::Part| Part {
-                keep: rows[p.keep],
-                absorbed: p.absorbed.into_iter().map(|i| rows[i]).collect(),
-            };
-            parts.into_iter().map(whole).collect::<Vec<_>>()
-        };
-        let mut parts: Vec<Part> = self
-            .occasions(rows)
-            .iter()
-            .flat_map(|rows| folded(rows))
-            .collect();
-        let placed: HashSet<usize> = parts.iter().flat_map(Part::rows).collect();
-        let alone = rows.iter().filter(|row| !placed.contains(row));
-        parts.extend(alone.map(|&keep| Part {
-            keep,
-            absorbed: Vec::new(),
-        }));
-        parts.sort_by_key(|part| part.keep);
-        parts
-    }
-
-    /// Rows that may be about one occasion. What happened is told with its day: equal words of
-    /// other days tell of something else, and so may those of an unknown day.
-    fn occasions(&self, rows: &[usize]) -> Vec<Vec<usize>> {
-        let memories = &self.snapshot.memories;
-        let episodic = |row: usize| memories[row].partition.memory_type == EPISODIC;
-        if !rows.iter().any(|&row| episodic(row)) {
-            return vec![rows.to_vec()];
-        }
-        let mut days: BTreeMap<Date, Vec<usize>> = BTreeMap::new();
-        for &row in rows {
-            if let Some(at) = memories[row].said_at {
-                let day = TimeZone::UTC.to_datetime(at).date();
-                days.entry(day).or_default().push(row);
-            }
-        }
-        days.into_values().collect()
-    }
-
     fn digest(&self, rows: &[usize]) -> String {
         let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
         let pairs: Vec<(&str, &Digest)> = memories.map(|m| (m.key.as_str(), &m.digest)).collect();
         store::group_digest(&pairs)
-    }
-}
-
-/// The memory type of things that happened, as agents name it.
-const EPISODIC: &str = "episodic";
-
-/// Claims of a group, each read once.
-struct Read(HashMap<usize, Reading>);
-
-impl Read {
-    fn of(&self, rows: &[usize]) -> Vec<&Reading> {
-        rows.iter().filter_map(|row| self.0.get(row)).collect()
-    }
-}
-
-pub(super) fn claim(memory: &Memory) -> Claim<'_> {
-    Claim {
-        text: &memory.text,
-        said_at: memory.said_at,
     }
 }
 
@@ -234,11 +150,12 @@ impl Pipeline {
             snapshot,
             space,
         };
-        let groups = self.groups(&mut draft);
-        for rows in groups {
-            for rows in self.split_by_expiry(&mut draft, rows) {
-                self.decide(&mut draft, &rows);
-            }
+        let mut groups = Vec::new();
+        for rows in self.groups(&mut draft) {
+            groups.extend(self.split_by_expiry(&mut draft, rows));
+        }
+        for judged in parallel::map(&groups, |rows| draft.judge(rows)) {
+            self.decide(&mut draft, judged);
         }
         self.drop_vetoed(&mut draft).await?;
         self.check_retirement(&draft)?;
@@ -320,47 +237,29 @@ impl Pipeline {
     }
 
     /// Decides one group: lossless parts are merges, the rest is asked or left.
-    fn decide(&self, draft: &mut Draft, rows: &[usize]) {
-        let read = |&row: &usize| (row, Reading::of(claim(&draft.snapshot.memories[row])));
-        let read = Read(rows.iter().map(read).collect());
-        let parts = draft.parts(rows, &read);
-        if let [part] = parts.as_slice() {
-            return self.keep_lossless(draft, part);
+    fn decide(&self, draft: &mut Draft, judged: Judged) {
+        for part in &judged.alone {
+            self.keep_lossless(draft, part);
         }
-        let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
-        let compatible = judge::compatible_readings(&draft.claims(&kept), &read.of(&kept));
-        let mut apart = Vec::new();
-        for members in compatible {
-            let together: Vec<Part> = members.iter().map(|&i| parts[i].clone()).collect();
-            if let [part] = together.as_slice() {
-                self.keep_lossless(draft, part);
-                apart.push(part.keep);
-                continue;
-            }
-            match self.obstacle(draft, &together) {
-                None => {
-                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                    draft.candidates.push(Candidate {
-                        partition: draft.snapshot.memories[keeps[0]].partition.clone(),
-                        findings: findings(&read.of(&keeps)),
-                        parts: together,
-                    });
-                }
-                Some((reason, detail)) => {
-                    together
-                        .iter()
-                        .for_each(|part| self.keep_lossless(draft, part));
-                    let keeps: Vec<usize> = together.iter().map(|p| p.keep).collect();
-                    let findings = findings(&read.of(&keeps));
-                    let left = draft.left(keeps, reason, detail, findings);
-                    draft.plan.groups_left.push(left);
-                }
+        for Together { parts, findings } in judged.together {
+            let keeps: Vec<usize> = parts.iter().map(|p| p.keep).collect();
+            if let Some((reason, detail)) = self.obstacle(draft, &parts) {
+                parts
+                    .iter()
+                    .for_each(|part| self.keep_lossless(draft, part));
+                let left = draft.left(keeps, reason, detail, findings);
+                draft.plan.groups_left.push(left);
+            } else {
+                draft.candidates.push(Candidate {
+                    partition: draft.snapshot.memories[keeps[0]].partition.clone(),
+                    findings,
+                    parts,
+                });
             }
         }
-        if !apart.is_empty() {
+        if let Some(findings) = judged.objections {
             let detail = "a merge would blur a difference";
-            let findings = findings(&read.of(&kept));
-            let left = draft.left(kept, Reason::GuardObjects, detail, findings);
+            let left = draft.left(judged.kept, Reason::GuardObjects, detail, findings);
             draft.plan.groups_left.push(left);
         }
     }
@@ -464,32 +363,13 @@ fn select(vectors: ArrayView2<'_, f32>, rows: &[usize]) -> Option<Array2<f32>> {
 
 /// A class number per row; rows of equal normalised text share it.
 fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
-    let mut classes: HashMap<String, usize> = HashMap::new();
-    rows.iter()
-        .map(|&row| {
+    let forms = parallel::map(rows, |&row| normalize::normalize(&memories[row].text));
+    let mut classes: HashMap<&str, usize> = HashMap::new();
+    forms
+        .iter()
+        .map(|form| {
             let next = classes.len();
-            *classes
-                .entry(normalize(&memories[row].text))
-                .or_insert(next)
+            *classes.entry(form).or_insert(next)
         })
         .collect()
-}
-
-/// What the guards see between any two claims, each once.
-fn findings(readings: &[&Reading]) -> Vec<Finding> {
-    const SHOWN: usize = 12;
-    let mut found: Vec<Finding> = Vec::new();
-    for (i, a) in readings.iter().enumerate() {
-        for b in &readings[i + 1..] {
-            for finding in a.judge(b).findings {
-                if !found.contains(&finding) {
-                    found.push(finding);
-                }
-                if found.len() == SHOWN {
-                    return found;
-                }
-            }
-        }
-    }
-    found
 }

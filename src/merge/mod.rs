@@ -13,7 +13,9 @@ mod ask;
 mod commit;
 mod draft;
 mod expiry;
+mod judged;
 mod originals;
+mod parallel;
 mod run;
 mod space;
 

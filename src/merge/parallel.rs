@@ -1,0 +1,42 @@
+//! Pure work over many items on all cores, in the order of the items.
+
+use std::num::NonZero;
+use std::thread;
+
+/// Items below which starting threads costs more than it saves.
+const WORTH_IT: usize = 64;
+
+/// Applies `f` to each item; the results come in the order of the items.
+pub(super) fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    if items.len() < WORTH_IT || cores == 1 {
+        return items.iter().map(f).collect();
+    }
+    let f = &f;
+    thread::scope(|scope| {
+        let threads: Vec<_> = items
+            .chunks(items.len().div_ceil(cores))
+            .map(|share| scope.spawn(move || share.iter().map(f).collect::<Vec<R>>()))
+            .collect();
+        let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().flat_map(done).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::map;
+
+    #[test]
+    fn the_order_stays() {
+        for n in [0, 1, 63, 64, 1000] {
+            let items: Vec<usize> = (0..n).collect();
+            let doubled: Vec<usize> = items.iter().map(|i| i * 2).collect();
+            assert_eq!(map(&items, |i| i * 2), doubled);
+        }
+    }
+}
