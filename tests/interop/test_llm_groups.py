@@ -19,7 +19,7 @@ from store import Document, documents, indexed, retired
 GROUPS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/groups.jsonl").read_text().splitlines()]
 
 # Each prompt brings out other faults: with the built-in one the model mostly goes round in circles until it is cut off.
-PROMPTS = {"built-in": None, **{name: Path(__file__).parent / f"prompts/{name}.md" for name in ("plain", "examples")}}
+PROMPTS = {"built-in": None, **{name: Path(__file__).parent / f"prompts/{name}.md" for name in ("plain", "join")}}
 
 # A paraphrase, an added detail, an injected command, and one for which no model is needed.
 QUICK = ("g01", "g02", "g07", "g18")
