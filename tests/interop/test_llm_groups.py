@@ -2,7 +2,8 @@
 
 tests/data/groups.jsonl holds 40 groups of memories, one JSON object a line: `members`; `facts`, strings of the members that must
 not be lost; `forbidden`, strings that a merged text must not say (values that are not current, mixed-up names, injected
-commands); `partition`, which members belong together. SmolLM2-135M obeys the answer's schema but hardly understands its task, so it shows what the verification is worth.
+commands); `partition`, which members belong together. SmolLM2-135M obeys the schema of the answer but hardly understands its
+task, so it shows what the verification is worth.
 
 The threshold is far wider than anyone should set it, so that groups of near-misses reach the model.
 """
