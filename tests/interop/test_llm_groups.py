@@ -2,7 +2,8 @@
 
 tests/data/groups.jsonl holds 40 groups of memories, one JSON object a line: `members`; `facts`, strings of the members that must
 not be lost; `forbidden`, strings that a merged text must not say (values that are not current, mixed-up names, injected
-commands). SmolLM2-135M obeys the answer's schema but hardly understands its task, so it shows what the verification is worth.
+commands); `partition`, which members belong together. SmolLM2-135M obeys the schema of the answer but hardly understands its
+task, so it shows what the verification is worth.
 
 The threshold is far wider than anyone should set it, so that groups of near-misses reach the model.
 """
@@ -19,7 +20,7 @@ from store import Document, documents, indexed, retired
 GROUPS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/groups.jsonl").read_text().splitlines()]
 
 # Each prompt brings out other faults: with the built-in one the model mostly goes round in circles until it is cut off.
-PROMPTS = {"built-in": None, **{name: Path(__file__).parent / f"prompts/{name}.md" for name in ("plain", "examples")}}
+PROMPTS = {"built-in": None, **{name: Path(__file__).parent / f"prompts/{name}.md" for name in ("plain", "join")}}
 
 # A paraphrase, an added detail, an injected command, and one for which no model is needed.
 QUICK = ("g01", "g02", "g07", "g18")
@@ -29,20 +30,22 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def load(agent: Agent, groups: list[dict]):
+def load(agent: Agent, groups: list[dict]) -> dict[str, str]:
+    """Stores the groups' memories; returns the id in its group of each key."""
+    keys = {}
     for group in groups:
         for number, member in enumerate(group["members"]):
-            agent.load(
-                {
-                    "user_id": member["metadata"]["user_id"],
-                    "content": member["content"],
-                    "memory_type": "semantic",
-                    "metadata": json.dumps(member["metadata"], ensure_ascii=False),
-                    "created_at": member["created_at"],
-                    "embedding": agent.embed(member["content"]),
-                    "memory_id": f"01J{int(group['id'][1:]):010d}{number:013d}",
-                }
-            )
+            memory = {
+                "user_id": member["metadata"]["user_id"],
+                "content": member["content"],
+                "memory_type": "semantic",
+                "metadata": json.dumps(member["metadata"], ensure_ascii=False),
+                "created_at": member["created_at"],
+                "embedding": agent.embed(member["content"]),
+                "memory_id": f"01J{int(group['id'][1:]):010d}{number:013d}",
+            }
+            keys[agent.load(memory)] = member["id"]
+    return keys
 
 
 def users_of(group: dict) -> set[str]:
@@ -75,6 +78,14 @@ def forbidden_words(groups: list[dict], reports: list[dict]) -> list[str]:
     return said
 
 
+def merged_apart(groups: list[dict], reports: list[dict], keys: dict[str, str]) -> list[str]:
+    """Merges of memories that are not one fact, nor older and newer values of one."""
+    together = [set(block) for group in groups for block in group["partition"]]
+    merges = [merge for report in reports for merge in committed(report)]
+    sources = [{keys[source["key"]] for source in merge["sources"]} for merge in merges]
+    return [", ".join(sorted(ids)) for ids in sources if not any(ids <= block for block in together)]
+
+
 def committed(report: dict) -> list[dict]:
     done = {done["merge_id"] for done in report["merged"]}
     return [merge for merge in report["plan"]["merges"] if merge["merge_id"] in done]
@@ -87,7 +98,7 @@ def check(redis, agent, memfold, llm_url, capsys):
 
 
 def run(redis, agent, memfold, llm_url, capsys, groups: list[dict], prompt: str):
-    load(agent, groups)
+    keys = load(agent, groups)
     before = documents(redis)
     assert lost_facts(groups, before) == []
     memfold.settings |= {
@@ -109,6 +120,7 @@ def run(redis, agent, memfold, llm_url, capsys, groups: list[dict], prompt: str)
         print(f"\nprompt {prompt}: {summary(groups, reports, before, after)}")
     assert lost_facts(groups, after) == []
     assert forbidden_words(groups, reports) == []
+    assert merged_apart(groups, reports, keys) == []
     assert sum(report["llm"]["calls"] for report in reports) > 0, "no group reached the model"
 
     [run_id] = {report["run_id"] for report in reports}
