@@ -232,6 +232,8 @@ settings! {
         llm_timeout ("TIME"): Duration = "120s";
         /// Most LLM calls in one run; unset = no limit
         llm_max_calls ("COUNT"): Option<u64> = "";
+        /// Most tokens that the LLM may write in one answer, its reasoning included
+        llm_max_tokens ("COUNT"): u32 = "1024";
         /// LLM calls under way at once
         llm_concurrency ("COUNT"): usize = "4";
         /// File with a prompt template to use instead of the built-in one

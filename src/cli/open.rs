@@ -102,6 +102,7 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
         timeout: settings.llm_timeout,
         total_time: defaults.total_time.max(settings.llm_timeout),
         max_calls: settings.llm_max_calls,
+        max_output_tokens: settings.llm_max_tokens,
         prompt: settings.prompt.clone(),
         max_input_chars: settings.max_group_chars,
         ..defaults

@@ -76,8 +76,8 @@ pub enum LlmError {
     /// The answer hit the token limit, so it is not whole.
     #[error(
         "the LLM's answer was cut at the limit of {limit} tokens{}",
-        if *.reasoning { ", inside its reasoning; switch reasoning off at the server or raise the \
-            limit of output tokens" } else { "; raise the limit of output tokens" }
+        if *.reasoning { ", inside its reasoning; switch reasoning off at the server or raise \
+            --llm-max-tokens" } else { "; raise --llm-max-tokens" }
     )]
     Cut {
         /// The configured limit.
