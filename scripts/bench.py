@@ -272,20 +272,24 @@ def published_pattern(client: Redis, index: SearchIndex, storage: str) -> Run:
     return run
 
 
-def memfold(client: Redis, url: str, user: str) -> Run:
-    """`memfold merge --dry-run`: the groups are those that it would merge and those that it leaves with a reason."""
+def memfold(client: Redis, url: str, user: str, watched: bool = False) -> Run:
+    """`memfold merge --dry-run`: the groups are those that it would merge and those that it leaves with a reason.
+
+    Memory is watched in runs of its own, since looking at it takes a good part of a core.
+    """
     command = [MEMFOLD, "merge", "--user", user, "--dry-run", "--json", "--distance", "stored"]
     command += ["--threshold", str(THRESHOLD)]
     environment = os.environ | {"MEMFOLD_REDIS_URL": url, "MEMFOLD_INDEX": INDEX}
     with tempfile.TemporaryFile() as errors, measured(client) as run:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors)
-        watcher = PeakMemory(process.pid)
+        watcher = PeakMemory(process.pid) if watched else None
         output = b""
         while chunk := os.read(process.stdout.fileno(), 1 << 16):
-            watcher.look()
+            if watcher:
+                watcher.look()
             output += chunk
         code = process.wait()
-        run.memory = watcher.stop()
+        run.memory = watcher.stop() if watcher else 0
         errors.seek(0)
         said = errors.read().decode(errors="replace")
     if not output:
@@ -354,8 +358,9 @@ def compare(client: Redis, url: str, n: int, options: argparse.Namespace) -> dic
     store = synthetic(n, options.seed)
     index = load(client, store, options.storage)
     memfold(client, url, USER)  # once unmeasured, so that files are in the cache
-    idle = min(memfold(client, url, IDLE_USER).memory for _ in range(3))
-    ours = scored([memfold(client, url, USER) for _ in range(options.runs)], store)
+    idle = min(memfold(client, url, IDLE_USER, watched=True).memory for _ in range(3))
+    peak = max(memfold(client, url, USER, watched=True).memory for _ in range(3))
+    ours = scored([memfold(client, url, USER) for _ in range(options.runs)], store) | {"peak_memory_bytes": peak}
     theirs = scored([published_pattern(client, index, options.storage) for _ in range(options.runs)], store)
     return {
         "memories": n,

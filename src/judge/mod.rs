@@ -75,13 +75,8 @@ pub fn judge(a: Claim<'_>, b: Claim<'_>) -> Judgement {
 /// of `claims`.
 pub fn compatible_parts(claims: &[Claim<'_>]) -> Vec<Vec<usize>> {
     let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
-    compatible_readings(claims, &readings.iter().collect::<Vec<_>>())
-}
-
-/// As [`compatible_parts`], of claims that were read already.
-pub(crate) fn compatible_readings(claims: &[Claim<'_>], readings: &[&Reading]) -> Vec<Vec<usize>> {
     partition::cliques(claims, |i, j| {
-        readings[i].judge(readings[j]).verdict != Verdict::Different
+        readings[i].judge(&readings[j]).verdict != Verdict::Different
     })
 }
 

@@ -1,5 +1,8 @@
 //! First words of memories that are surely no names, so that their capital says nothing.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 /// Function words, and verbs and nouns that memories begin with. A word that is also a name
 /// (Will, May, Can, Jack) must not stand here.
 #[rustfmt::skip]
@@ -47,5 +50,8 @@ pub(crate) fn is_opener(word: &str) -> bool {
     let rest = chars.as_str();
     // `IT` and `US` are no capitalised words.
     !rest.contains(char::is_uppercase)
-        && OPENERS.contains(&format!("{}{rest}", first.to_lowercase()).as_str())
+        && KNOWN.contains(format!("{}{rest}", first.to_lowercase()).as_str())
 }
+
+/// Asked for the first word of every sentence of every memory.
+static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| OPENERS.iter().copied().collect());

@@ -7,8 +7,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::draft::Draft;
-use crate::judge::{self, Claim, Reading};
-use crate::memory::{Finding, Memory};
+use crate::judge::partition::cliques;
+use crate::judge::{Claim, Judgement, Reading};
+use crate::memory::{Finding, Memory, Verdict};
 use crate::summarize::extractive;
 
 /// Members that one text stands for: its row and the rows that it says everything of.
@@ -49,7 +50,10 @@ impl Draft {
         let read = Read(rows.iter().map(read).collect());
         let parts = self.parts(rows, &read);
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
-        let compatible = judge::compatible_readings(&self.claims(&kept), &read.of(&kept));
+        let pairs = Pairs::of(&read.of(&kept));
+        let compatible = cliques(&self.claims(&kept), |i, j| {
+            pairs.get(i, j).verdict != Verdict::Different
+        });
         let (alone, together): (Vec<_>, Vec<_>) = compatible
             .into_iter()
             .partition(|members| members.len() == 1);
@@ -59,15 +63,12 @@ impl Draft {
             alone: alone.iter().flatten().map(part).collect(),
             together: together
                 .iter()
-                .map(|members| {
-                    let keeps: Vec<usize> = members.iter().map(|&i| kept[i]).collect();
-                    Together {
-                        parts: members.iter().map(part).collect(),
-                        findings: findings(&read.of(&keeps)),
-                    }
+                .map(|members| Together {
+                    parts: members.iter().map(part).collect(),
+                    findings: pairs.findings(members),
                 })
                 .collect(),
-            objections: objects.then(|| findings(&read.of(&kept))),
+            objections: objects.then(|| pairs.findings(&(0..kept.len()).collect::<Vec<_>>())),
             kept,
         }
     }
@@ -142,21 +143,34 @@ pub(super) fn claim(memory: &Memory) -> Claim<'_> {
     }
 }
 
-/// What the guards see between any two claims, each once.
-fn findings(readings: &[&Reading]) -> Vec<Finding> {
-    const SHOWN: usize = 12;
-    let mut found: Vec<Finding> = Vec::new();
-    for (i, a) in readings.iter().enumerate() {
-        for b in &readings[i + 1..] {
-            for finding in a.judge(b).findings {
-                if !found.contains(&finding) {
-                    found.push(finding);
-                }
-                if found.len() == SHOWN {
-                    return found;
+/// The judgements of all pairs of a group, each made once.
+struct Pairs(Vec<Vec<Judgement>>);
+
+impl Pairs {
+    fn of(readings: &[&Reading]) -> Self {
+        let with_earlier =
+            |(i, a): (usize, &&Reading)| readings[..i].iter().map(|b| b.judge(a)).collect();
+        Self(readings.iter().enumerate().map(with_earlier).collect())
+    }
+
+    /// The judgement of two different members, the earlier one on its left.
+    fn get(&self, i: usize, j: usize) -> &Judgement {
+        &self.0[i.max(j)][i.min(j)]
+    }
+
+    /// What the guards see between any two of `members`, each once.
+    fn findings(&self, members: &[usize]) -> Vec<Finding> {
+        const SHOWN: usize = 12;
+        let mut found: Vec<Finding> = Vec::new();
+        for (at, &i) in members.iter().enumerate() {
+            for &j in &members[at + 1..] {
+                for finding in &self.get(i, j).findings {
+                    if found.len() < SHOWN && !found.contains(finding) {
+                        found.push(finding.clone());
+                    }
                 }
             }
         }
+        found
     }
-    found
 }

@@ -32,7 +32,9 @@ pub fn fold(claims: &[Claim<'_>]) -> Vec<Part> {
 pub(crate) fn fold_readings(claims: &[Claim<'_>], readings: &[&Reading]) -> Vec<Part> {
     let size = claims.len();
     let same = matrix(size, |i, j| {
-        readings[i].judge(readings[j]).verdict == Verdict::Same
+        let (a, b) = (readings[i], readings[j]);
+        // What contains nothing of the other is not the same; that is seen at a glance.
+        (a.contains(b) || b.contains(a)) && a.judge(b).verdict == Verdict::Same
     });
     let mut left: Vec<usize> = (0..size).collect();
     left.sort_by_key(|i| (canonical(&claims[*i]), *i));
