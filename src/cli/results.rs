@@ -53,8 +53,8 @@ impl<'a> Results<'a> {
             return self.failed(user, error).map(|()| None);
         }
         self.end_with(groups_exit(&plan.groups_left));
-        let document = json::plan(&plan)?;
-        self.show(document, render::plan(&plan, self.context.out.style))?;
+        let style = self.context.out.style;
+        self.show(|| json::plan(&plan), || render::plan(&plan, style))?;
         Ok(Some(plan))
     }
 
@@ -119,16 +119,22 @@ impl<'a> Results<'a> {
             return self.failed(user, error);
         }
         self.end_with(groups_exit(&report.not_committed));
-        let document = json::report(&report)?;
-        self.show(document, render::report(&report, self.context.out.style))
+        let style = self.context.out.style;
+        self.show(|| json::report(&report), || render::report(&report, style))
     }
 
-    fn show(&mut self, document: Value, text: String) -> anyhow::Result<()> {
+    /// Shows one of the two: rendering takes a while for a large user.
+    fn show(
+        &mut self,
+        document: impl FnOnce() -> serde_json::Result<Value>,
+        text: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
         if self.json {
-            self.documents.push(document);
+            self.documents.push(document()?);
         } else {
             let gap = if self.documents.is_empty() { "" } else { "\n" };
             self.documents.push(Value::Null);
+            let text = text();
             self.progress
                 .aside(|| self.context.out.data(&format!("{gap}{text}")))?;
         }

@@ -14,6 +14,11 @@ impl Path {
         Self(vec![name.to_owned()])
     }
 
+    /// Whether this is the member `name` of the root.
+    pub(crate) fn is_root(&self, name: &[u8]) -> bool {
+        matches!(self.0.as_slice(), [only] if only.as_bytes() == name)
+    }
+
     /// Reads `$.a.b` or `$["a"]['b']`; `None` for paths that can mean several values.
     pub(crate) fn parse(path: &str) -> Option<Self> {
         let mut rest = path.strip_prefix('$')?;

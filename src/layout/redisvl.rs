@@ -193,7 +193,7 @@ impl Redisvl {
     }
 
     fn is_vector_field(&self, name: &[u8]) -> bool {
-        std::str::from_utf8(name).is_ok_and(|name| Path::root(name) == self.vector)
+        self.vector.is_root(name)
     }
 
     fn vector_of(&self, record: &Record) -> Result<Vec<f32>, NotRead> {
