@@ -200,9 +200,8 @@ impl Pipeline {
         sources: &[SourceText],
         text: &str,
     ) -> Result<Result<(VectorOrigin, Vec<f32>), String>, MergeError> {
-        if let Err(faults) = verify(sources, &candidate.partition.memory_type, text) {
-            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            return Ok(Err(faults.join("; ")));
+        if let Err(faults) = says_what(sources, &candidate.partition.memory_type, text) {
+            return Ok(Err(faults));
         }
         let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
         let embedded = match (&self.embedder, draft.space.of_model) {
@@ -235,6 +234,19 @@ impl Pipeline {
                 .ok_or_else(|| "the sources' vectors cancel each other out".to_owned())),
         }
     }
+}
+
+/// Whether a text says what its sources say, and nothing else; else all faults, as the second
+/// question names them.
+pub(super) fn says_what(
+    sources: &[SourceText],
+    memory_type: &str,
+    text: &str,
+) -> Result<(), String> {
+    verify(sources, memory_type, text).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        faults.join("; ")
+    })
 }
 
 fn failure(error: &LlmError) -> Reason {

@@ -1,5 +1,6 @@
 //! One decided merge to the store: read again, compare, one atomic step.
 
+use super::ask::says_what;
 use super::expiry::{expiry_buckets, result_expiry};
 use super::judged::claim;
 use super::run::Ground;
@@ -11,7 +12,7 @@ use crate::store::{
     self, Commit, CommitError, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
 };
-use crate::summarize::{SourceText, extractive, verify::verify};
+use crate::summarize::{SourceText, extractive};
 
 /// A merge that was committed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -210,10 +211,7 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
                 said_at: source.memory.said_at,
             };
             let texts: Vec<_> = sources.iter().enumerate().map(text).collect();
-            verify(&texts, &merge.partition.memory_type, &merge.text).map_err(|faults| {
-                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                faults.join("; ")
-            })
+            says_what(&texts, &merge.partition.memory_type, &merge.text)
         }
     }
 }
