@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::draft::{Candidate, Draft};
 use super::judged::Part;
-use super::{MergeError, Pipeline, WriteVector};
+use super::originals::Said;
+use super::{MergeError, Pipeline, Stations, WriteVector};
 use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
 use crate::summarize::SourceText;
@@ -45,13 +46,31 @@ struct Kept {
 }
 
 impl Pipeline {
-    /// Asks for one text for `candidate`. Where there is none, its lossless parts are still merged.
+    /// Asks for one text for `candidate`, which starts from the originals of what an LLM wrote.
     pub(super) async fn ask(
         &self,
         draft: &Draft,
         candidate: &Candidate,
     ) -> Result<Asked, MergeError> {
-        let kept = match self.text_for(draft, candidate).await? {
+        let mut said = Vec::new();
+        for part in &candidate.parts {
+            said.extend(self.said(&draft.snapshot.memories[part.keep]).await?);
+        }
+        self.stations().ask(draft, candidate, said).await
+    }
+}
+
+impl Stations<'_> {
+    /// Asks for one text that says what `said` says, for `candidate`. Where there is none, its
+    /// lossless parts are still merged.
+    pub(super) async fn ask(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+        said: Vec<Said>,
+    ) -> Result<Asked, MergeError> {
+        let sources = source_texts(said);
+        let kept = match self.text_for(draft, candidate, &sources).await? {
             Ok(accepted) => {
                 return Ok(Asked {
                     calls: accepted.calls,
@@ -88,7 +107,7 @@ impl Pipeline {
             text: accepted.text,
             author: Author::Llm {
                 model: accepted.model,
-                prompt: self.llm.as_ref().map_or("", Llm::prompt_version).to_owned(),
+                prompt: self.llm.map_or("", Llm::prompt_version).to_owned(),
                 tokens: accepted.tokens,
                 calls: accepted.calls,
             },
@@ -103,6 +122,7 @@ impl Pipeline {
         &self,
         draft: &Draft,
         candidate: &Candidate,
+        sources: &[SourceText],
     ) -> Result<Result<Accepted, Kept>, MergeError> {
         let kept = |reason, detail: String, calls| {
             Ok(Err(Kept {
@@ -111,10 +131,9 @@ impl Pipeline {
                 calls,
             }))
         };
-        let Some(llm) = self.llm.as_ref() else {
+        let Some(llm) = self.llm else {
             return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
         };
-        let sources = self.source_texts(draft, candidate).await?;
         let memory_type = &candidate.partition.memory_type;
         let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
         let mut tokens = 0;
@@ -125,7 +144,7 @@ impl Pipeline {
             }
             let request = Request {
                 memory_type,
-                sources: &sources,
+                sources,
                 fault: fault.as_deref(),
             };
             match llm.summarize(&request).await {
@@ -141,7 +160,7 @@ impl Pipeline {
                     usage,
                 }) => {
                     tokens += usage.prompt_tokens + usage.completion_tokens;
-                    match self.verified(draft, candidate, &sources, &text).await? {
+                    match self.verified(draft, candidate, sources, &text).await? {
                         Ok((vector_origin, vector)) => {
                             return Ok(Ok(Accepted {
                                 text,
@@ -170,28 +189,6 @@ impl Pipeline {
         kept(reason, fault.unwrap_or_default(), 2)
     }
 
-    /// The texts that the LLM sees, oldest first, under ids made for this call.
-    async fn source_texts(
-        &self,
-        draft: &Draft,
-        candidate: &Candidate,
-    ) -> Result<Vec<SourceText>, MergeError> {
-        let mut said = Vec::new();
-        for part in &candidate.parts {
-            said.extend(self.said(&draft.snapshot.memories[part.keep]).await?);
-        }
-        said.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-        said.dedup_by(|a, b| a == b);
-        let numbered = said.into_iter().zip(1..);
-        Ok(numbered
-            .map(|(said, number)| SourceText {
-                id: format!("m{number}"),
-                text: said.text,
-                said_at: said.at,
-            })
-            .collect())
-    }
-
     /// Whether the text may stand for the sources, and the vector to write with it.
     async fn verified(
         &self,
@@ -204,7 +201,7 @@ impl Pipeline {
             return Ok(Err(faults));
         }
         let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-        let embedded = match (&self.embedder, draft.space.of_model) {
+        let embedded = match (self.embedder, draft.space.of_model) {
             (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
             _ => None,
         };
@@ -234,6 +231,20 @@ impl Pipeline {
                 .ok_or_else(|| "the sources' vectors cancel each other out".to_owned())),
         }
     }
+}
+
+/// The texts that the LLM sees, oldest first, under ids made for this call.
+fn source_texts(mut said: Vec<Said>) -> Vec<SourceText> {
+    said.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
+    said.dedup_by(|a, b| a == b);
+    let numbered = said.into_iter().zip(1..);
+    numbered
+        .map(|(said, number)| SourceText {
+            id: format!("m{number}"),
+            text: said.text,
+            said_at: said.at,
+        })
+        .collect()
 }
 
 /// Whether a text says what its sources say, and nothing else; else all faults, as the second

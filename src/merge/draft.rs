@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
 use super::space::{self, Space};
-use super::{MergeError, PLAN_VERSION, Pipeline, Progress, parallel};
+use super::{MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
 use crate::group;
 use crate::judge::normalize;
 use crate::memory::{
@@ -142,10 +142,79 @@ impl Pipeline {
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
+        let mut draft = self.stations().draft(&self.index.name, snapshot).await?;
+        self.drop_vetoed(&mut draft).await?;
+        self.check_retirement(&draft)?;
+        Ok(draft)
+    }
+
+    /// Merges that were undone are not proposed again while their members are unchanged.
+    async fn drop_vetoed(&self, draft: &mut Draft) -> Result<(), MergeError> {
+        let row_of: HashMap<&str, usize> = draft
+            .snapshot
+            .memories
+            .iter()
+            .enumerate()
+            .map(|(i, m)| (m.key.as_str(), i))
+            .collect();
+        let merge_rows = |m: &PlannedMerge| -> Vec<usize> {
+            m.sources
+                .iter()
+                .filter_map(|s| row_of.get(s.key.as_str()).copied())
+                .collect()
+        };
+        let mut rows: Vec<Vec<usize>> = draft.plan.merges.iter().map(merge_rows).collect();
+        rows.extend(
+            draft
+                .candidates
+                .iter()
+                .map(|c| c.parts.iter().flat_map(Part::rows).collect()),
+        );
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let digests: Vec<String> = rows.iter().map(|rows| draft.digest(rows)).collect();
+        let vetoed = store::vetoed(&mut self.conn.clone(), &digests).await?;
+        let detail = "this merge was undone; it is proposed again when a member changes";
+        let left: Vec<GroupLeft> = rows
+            .into_iter()
+            .zip(&vetoed)
+            .filter(|(_, vetoed)| **vetoed)
+            .map(|(rows, _)| draft.left(rows, Reason::Vetoed, detail, Vec::new()))
+            .collect();
+        let mut flags = vetoed.into_iter();
+        draft.plan.merges.retain(|_| !flags.next().unwrap_or(false));
+        draft.candidates.retain(|_| !flags.next().unwrap_or(false));
+        draft.plan.groups_left.extend(left);
+        Ok(())
+    }
+
+    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
+    fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
+        let memories = draft.snapshot.memories.len();
+        let proposed: usize = draft.candidates.iter().map(|c| c.parts.len() - 1).sum();
+        let limit = self
+            .options
+            .max_retire
+            .unwrap_or_else(|| 20.max(memories * 3 / 10));
+        if proposed > limit {
+            return Err(MergeError::RetirementCap {
+                proposed,
+                memories,
+                limit,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Stations<'_> {
+    /// Groups and judges the memories of a snapshot.
+    pub(super) async fn draft(&self, index: &str, snapshot: Snapshot) -> Result<Draft, MergeError> {
         let asks = self.llm.is_some();
-        let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
+        let space = space::choose(self.embedder.cloned(), self.options, asks, &snapshot).await?;
         let mut draft = Draft {
-            plan: self.empty_plan(user, &snapshot, &space),
+            plan: self.empty_plan(index, &snapshot, &space),
             candidates: Vec::new(),
             snapshot,
             space,
@@ -157,16 +226,14 @@ impl Pipeline {
         for judged in parallel::map(&groups, |rows| draft.judge(rows)) {
             self.decide(&mut draft, judged);
         }
-        self.drop_vetoed(&mut draft).await?;
-        self.check_retirement(&draft)?;
         Ok(draft)
     }
 
-    fn empty_plan(&self, user: &str, snapshot: &Snapshot, space: &Space) -> Plan {
+    fn empty_plan(&self, index: &str, snapshot: &Snapshot, space: &Space) -> Plan {
         Plan {
             version: PLAN_VERSION,
-            index: self.index.name.clone(),
-            user: user.to_owned(),
+            index: index.to_owned(),
+            user: snapshot.user.clone(),
             memories: snapshot.memories.len(),
             threshold: self.options.threshold.clone(),
             distance: space.name().to_owned(),
@@ -294,65 +361,6 @@ impl Pipeline {
             let detail = draft.space.cannot_write(self.options.write_vector)?;
             Some((Reason::NoEmbedder, detail))
         }
-    }
-
-    /// Merges that were undone are not proposed again while their members are unchanged.
-    async fn drop_vetoed(&self, draft: &mut Draft) -> Result<(), MergeError> {
-        let row_of: HashMap<&str, usize> = draft
-            .snapshot
-            .memories
-            .iter()
-            .enumerate()
-            .map(|(i, m)| (m.key.as_str(), i))
-            .collect();
-        let merge_rows = |m: &PlannedMerge| -> Vec<usize> {
-            m.sources
-                .iter()
-                .filter_map(|s| row_of.get(s.key.as_str()).copied())
-                .collect()
-        };
-        let mut rows: Vec<Vec<usize>> = draft.plan.merges.iter().map(merge_rows).collect();
-        rows.extend(
-            draft
-                .candidates
-                .iter()
-                .map(|c| c.parts.iter().flat_map(Part::rows).collect()),
-        );
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let digests: Vec<String> = rows.iter().map(|rows| draft.digest(rows)).collect();
-        let vetoed = store::vetoed(&mut self.conn.clone(), &digests).await?;
-        let detail = "this merge was undone; it is proposed again when a member changes";
-        let left: Vec<GroupLeft> = rows
-            .into_iter()
-            .zip(&vetoed)
-            .filter(|(_, vetoed)| **vetoed)
-            .map(|(rows, _)| draft.left(rows, Reason::Vetoed, detail, Vec::new()))
-            .collect();
-        let mut flags = vetoed.into_iter();
-        draft.plan.merges.retain(|_| !flags.next().unwrap_or(false));
-        draft.candidates.retain(|_| !flags.next().unwrap_or(false));
-        draft.plan.groups_left.extend(left);
-        Ok(())
-    }
-
-    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
-    fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
-        let memories = draft.snapshot.memories.len();
-        let proposed: usize = draft.candidates.iter().map(|c| c.parts.len() - 1).sum();
-        let limit = self
-            .options
-            .max_retire
-            .unwrap_or_else(|| 20.max(memories * 3 / 10));
-        if proposed > limit {
-            return Err(MergeError::RetirementCap {
-                proposed,
-                memories,
-                limit,
-            });
-        }
-        Ok(())
     }
 }
 

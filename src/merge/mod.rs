@@ -34,11 +34,13 @@ use crate::embed::{EmbedError, Embedder};
 use crate::layout::Layout;
 use crate::memory::{GroupLeft, Plan, Threshold};
 use crate::store::index::IndexFacts;
+use crate::store::snapshot::Snapshot;
 use crate::store::{CommitError, Functions, Lease, LeaseError, StoreError};
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
 use draft::{Candidate, Draft};
+use originals::Said;
 use run::{Run, sort};
 
 pub use commit::Done;
@@ -237,7 +239,49 @@ pub struct Pipeline {
     pub options: MergeOptions,
 }
 
+/// The stations between the two ends of the pipeline: they decide, and touch no store.
+#[derive(Clone, Copy)]
+pub struct Stations<'a> {
+    /// The embedding model, if configured.
+    pub embedder: Option<&'a Arc<dyn Embedder>>,
+    /// The LLM, if configured.
+    pub llm: Option<&'a Llm>,
+    /// Time and ids.
+    pub clock: &'a dyn Clock,
+    /// The settings.
+    pub options: &'a MergeOptions,
+}
+
+impl Stations<'_> {
+    /// What would be done with the memories of `snapshot` if they were all there is: groups them,
+    /// judges them, asks the LLM and verifies its answers.
+    ///
+    /// # Errors
+    /// [`MergeError`]: the embedder, or none where one is needed.
+    pub async fn plan(&self, index: &str, snapshot: Snapshot) -> Result<Plan, MergeError> {
+        let mut draft = self.draft(index, snapshot).await?;
+        for candidate in std::mem::take(&mut draft.candidates) {
+            let keeps = candidate.parts.iter().map(|part| part.keep);
+            let said = keeps.map(|row| Said::of(&draft.snapshot.memories[row]));
+            let asked = self.ask(&draft, &candidate, said.collect()).await?;
+            draft.plan.merges.extend(asked.merges);
+            draft.plan.groups_left.extend(asked.left);
+        }
+        sort(&mut draft.plan);
+        Ok(draft.plan)
+    }
+}
+
 impl Pipeline {
+    fn stations(&self) -> Stations<'_> {
+        Stations {
+            embedder: self.embedder.as_ref(),
+            llm: self.llm.as_ref(),
+            clock: self.clock.as_ref(),
+            options: &self.options,
+        }
+    }
+
     /// What would be done for `user`: LLM calls are made, nothing is written.
     ///
     /// # Errors

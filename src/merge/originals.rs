@@ -14,6 +14,16 @@ pub(super) struct Said {
     pub(super) at: Option<Timestamp>,
 }
 
+impl Said {
+    /// What a memory says by itself.
+    pub(super) fn of(memory: &Memory) -> Self {
+        Self {
+            text: memory.text.clone(),
+            at: memory.said_at,
+        }
+    }
+}
+
 impl Pipeline {
     /// What `memory` stands for: its own text, or, where an LLM wrote that, the texts of which it
     /// was made, over all generations.
@@ -24,10 +34,7 @@ impl Pipeline {
             if let Some(originals) = self.originals(&memory).await? {
                 open.extend(originals);
             } else if said.iter().all(|known| known.text != memory.text) {
-                said.push(Said {
-                    text: memory.text,
-                    at: memory.said_at,
-                });
+                said.push(Said::of(&memory));
             }
         }
         Ok(said)
