@@ -14,6 +14,7 @@ pub mod clock;
 pub mod config;
 pub mod embed;
 pub mod group;
+pub mod http;
 pub mod judge;
 pub mod layout;
 pub mod memory;

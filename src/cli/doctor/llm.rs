@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::{Check, open, output};
 use crate::config::Settings;
-use crate::summarize::llm::endpoint;
+use crate::http::endpoint;
 
 /// Longest wait for the list of models.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,9 +6,7 @@
 
 mod answer;
 mod error;
-mod http;
 mod prompt;
-mod retry;
 mod wire;
 
 use std::{
@@ -17,21 +15,22 @@ use std::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use secrecy::SecretString;
-use sha2::{Digest, Sha256};
-use tracing::{debug, error, info};
+use tracing::{error, info};
 
-pub(crate) use self::http::endpoint;
 pub use self::{error::LlmError, wire::Usage};
 use self::{
-    http::{Failure, Http},
     prompt::{Prompt, Rendered},
     wire::{Completion, Dialect},
 };
 use super::SourceText;
+use crate::http::{Attempts, Failure, Http, HttpError, Patience, endpoint};
+
+/// An answer is a few kB; this bounds what a faulty server can make us hold.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Questions in a row that the server may leave without an answer; then it counts as down.
 const MAX_UNANSWERED: u32 = 3;
@@ -147,10 +146,11 @@ impl Llm {
     /// Checks the settings and the prompt template; sends nothing.
     ///
     /// # Errors
-    /// [`LlmError::Settings`] and [`LlmError::Template`].
+    /// [`HttpError::Settings`] and [`LlmError::Template`].
     pub fn new(settings: LlmSettings) -> Result<Self, LlmError> {
+        let chat = endpoint(&settings.base_url, "chat/completions")?;
         Ok(Self {
-            http: Http::new(&settings)?,
+            http: Http::new(chat, settings.api_key.as_ref(), MAX_ANSWER_BYTES)?,
             prompt: Prompt::load(settings.prompt.as_deref())?,
             settings,
             dialect: Mutex::default(),
@@ -246,35 +246,30 @@ impl Llm {
         prompt: &Rendered,
         sources: &[SourceText],
     ) -> Result<Completion, LlmError> {
-        let LlmSettings {
-            timeout,
-            max_attempts,
-            total_time,
-            backoff,
-            jitter,
-            ..
-        } = self.settings;
-        let started = Instant::now();
+        let settings = &self.settings;
+        let mut attempts = Attempts::new(Patience {
+            timeout: settings.timeout,
+            max_attempts: settings.max_attempts,
+            total_time: settings.total_time,
+            backoff: settings.backoff,
+            jitter: settings.jitter,
+        });
         let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut attempt = 1;
         loop {
             if let Some(outage) = self.outage() {
                 return Err(outage.clone());
             }
-            let left = total_time.saturating_sub(started.elapsed());
-            if left.is_zero() {
-                return Err(LlmError::Timeout { after: total_time });
-            }
+            let timeout = attempts.timeout()?;
             self.spend_call()?;
-            let body = serde_json::to_string(&dialect.request(&self.settings, prompt, sources))
-                .map_err(|error| LlmError::Settings(error.to_string()))?;
-            let id = format!("{:.32x}", Sha256::digest(&body));
-            match self.http.attempt(body, &id, timeout.min(left)).await {
-                Ok(completion) => {
+            let body = serde_json::to_string(&dialect.request(settings, prompt, sources))
+                .map_err(|error| HttpError::Settings(error.to_string()))?;
+            match self.http.attempt(body, timeout).await {
+                Ok(body) => {
                     *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
-                    return Ok(completion);
+                    return serde_json::from_slice(&body)
+                        .map_err(|_| LlmError::bad("the server's reply is no chat completion"));
                 }
-                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Final(error)) => return Err(error.into()),
                 Err(Failure::Refused { error, about }) => {
                     dialect = dialect.simpler(&about).ok_or(error)?;
                     info!(
@@ -282,16 +277,7 @@ impl Llm {
                         "the LLM server refused a parameter; asking without it"
                     );
                 }
-                Err(Failure::Retry { error, after }) => {
-                    let wait = retry::wait(backoff, attempt, jitter(), after);
-                    let left = total_time.saturating_sub(started.elapsed());
-                    if attempt >= max_attempts || wait >= left {
-                        return Err(error);
-                    }
-                    debug!(%error, attempt, wait_ms = wait.as_millis(), "asking the LLM again");
-                    tokio::time::sleep(wait).await;
-                    attempt += 1;
-                }
+                Err(Failure::Retry { error, after }) => attempts.again(error, after).await?,
             }
         }
     }

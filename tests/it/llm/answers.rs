@@ -201,6 +201,6 @@ async fn an_endless_body_is_not_held() {
     let (_server, llm) = replying(saying(&"x".repeat(5 << 20))).await;
     assert_eq!(
         ask(&llm).await,
-        Err(LlmError::AnswerTooLarge { limit: 4 << 20 })
+        Err(LlmError::Server(HttpError::TooLarge { limit: 4 << 20 }))
     );
 }

@@ -15,8 +15,8 @@ async fn refused_credentials_and_credit_are_outages_and_not_asked_again() {
         let (server, llm) = replying(status(code, &format!("wrong key {KEY}"))).await;
         let error = ask(&llm).await.unwrap_err();
         match error {
-            LlmError::Auth { .. } => assert_ne!(code, 402),
-            LlmError::Quota { .. } => assert_eq!(code, 402),
+            LlmError::Server(HttpError::Auth { .. }) => assert_ne!(code, 402),
+            LlmError::Server(HttpError::Quota { .. }) => assert_eq!(code, 402),
             _ => panic!("{error:?}"),
         }
         assert!(error.is_outage());
@@ -55,7 +55,10 @@ async fn a_redirect_is_not_followed() {
     let (_server, llm) = replying(moved).await;
     let error = ask(&llm).await.unwrap_err();
     assert!(
-        matches!(error, LlmError::BadRequest { status: 307, .. }),
+        matches!(
+            error,
+            LlmError::Server(HttpError::Refused { status: 307, .. })
+        ),
         "{error:?}"
     );
     assert!(requests(&elsewhere).await.is_empty());
@@ -88,7 +91,10 @@ async fn an_endless_rate_limit_ends() {
     let (server, llm) = replying(limited).await;
     let error = ask(&llm).await.unwrap_err();
     assert!(
-        matches!(error, LlmError::Quota { status: 429, .. }),
+        matches!(
+            error,
+            LlmError::Server(HttpError::Quota { status: 429, .. })
+        ),
         "{error:?}"
     );
     assert!(error.is_outage());
@@ -101,7 +107,10 @@ async fn a_wait_beyond_the_total_time_is_not_begun() {
     let limited = status(429, "come back tomorrow").insert_header("retry-after", "86400");
     let (server, llm) = replying(limited).await;
     let started = Instant::now();
-    assert!(matches!(ask(&llm).await, Err(LlmError::Quota { .. })));
+    assert!(matches!(
+        ask(&llm).await,
+        Err(LlmError::Server(HttpError::Quota { .. }))
+    ));
     assert!(started.elapsed() < Duration::from_secs(5));
     assert_eq!(requests(&server).await.len(), 1);
 }
@@ -110,7 +119,10 @@ async fn a_wait_beyond_the_total_time_is_not_begun() {
 async fn an_account_without_credit_is_not_waited_for() {
     let broke = json!({ "error": { "message": "no credit", "code": "insufficient_quota" } });
     let (server, llm) = replying(ResponseTemplate::new(429).set_body_json(broke)).await;
-    assert!(matches!(ask(&llm).await, Err(LlmError::Quota { .. })));
+    assert!(matches!(
+        ask(&llm).await,
+        Err(LlmError::Server(HttpError::Quota { .. }))
+    ));
     assert_eq!(requests(&server).await.len(), 1);
 }
 
@@ -138,7 +150,10 @@ async fn lasting_server_errors_end() {
     let (server, llm) = replying(ResponseTemplate::new(500).set_body_string("<html>oops")).await;
     let error = ask(&llm).await.unwrap_err();
     assert!(
-        matches!(error, LlmError::Server { status: 500, .. }),
+        matches!(
+            error,
+            LlmError::Server(HttpError::Failed { status: 500, .. })
+        ),
         "{error:?}"
     );
     assert_eq!(requests(&server).await.len(), 4);
@@ -179,7 +194,10 @@ async fn a_slow_answer_is_given_up_and_not_asked_for_again() {
         })
         .unwrap();
         let error = ask(&llm).await.unwrap_err();
-        assert_eq!(error, LlmError::Timeout { after: timeout });
+        assert_eq!(
+            error,
+            LlmError::Server(HttpError::Timeout { after: timeout })
+        );
         assert!(error.to_string().contains("may have been billed"));
         assert_eq!((llm.calls(), connections.try_iter().count()), (1, 1));
     }
@@ -195,7 +213,10 @@ async fn the_total_time_bounds_an_attempt_too() {
     })
     .unwrap();
     let started = Instant::now();
-    assert!(matches!(ask(&llm).await, Err(LlmError::Timeout { .. })));
+    assert!(matches!(
+        ask(&llm).await,
+        Err(LlmError::Server(HttpError::Timeout { .. }))
+    ));
     assert!(started.elapsed() < Duration::from_secs(5));
 }
 
@@ -210,7 +231,10 @@ async fn a_connection_that_breaks_is_not_tried_again() {
     });
     let llm = Llm::new(settings(&url)).unwrap();
     let error = ask(&llm).await.unwrap_err();
-    assert!(matches!(error, LlmError::Interrupted { .. }), "{error:?}");
+    assert!(
+        matches!(error, LlmError::Server(HttpError::Interrupted { .. })),
+        "{error:?}"
+    );
     assert_eq!(llm.calls(), 1);
 }
 
@@ -224,7 +248,7 @@ async fn no_server_is_an_outage() {
     let llm = Llm::new(settings(&format!("http://ana:pw@127.0.0.1:{port}/v1"))).unwrap();
     let error = ask(&llm).await.unwrap_err();
     assert!(
-        matches!(error, LlmError::Unreachable { .. }) && error.is_outage(),
+        matches!(error, LlmError::Server(HttpError::Unreachable { .. })) && error.is_outage(),
         "{error:?}"
     );
     let shown = error.to_string();

@@ -8,6 +8,7 @@ mod questions;
 
 use std::time::Duration;
 
+use memfold::http::HttpError;
 use memfold::summarize::{
     SourceText,
     llm::{Answer, Llm, LlmError, LlmSettings, Reply, Request},

@@ -108,7 +108,10 @@ async fn a_refusal_that_no_dialect_cures_is_not_remembered() {
     .await;
     let error = ask(&llm).await.unwrap_err();
     assert!(
-        matches!(error, LlmError::BadRequest { status: 400, .. }),
+        matches!(
+            error,
+            LlmError::Server(HttpError::Refused { status: 400, .. })
+        ),
         "{error:?}"
     );
     merged_text(ask(&llm).await);

@@ -43,7 +43,7 @@ const FINAL: &[Row] = &[
         requests: 1,
         reason: "llm-failed",
         exit: 4,
-        says: "quota is used up (429)",
+        says: "no quota left (429)",
     },
     Row {
         name: "no such model",

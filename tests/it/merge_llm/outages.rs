@@ -43,7 +43,7 @@ async fn no_server_is_looked_for_four_times_and_not_again() {
     assert_eq!(ended.reasons(), ["llm-failed"; 3]);
     assert_eq!(ended.llm(), [4, 0, 0, 3]);
     assert!(
-        ended.detail().contains("no LLM server answers at"),
+        ended.detail().contains("the LLM server does not answer at"),
         "{ended:?}"
     );
     assert_eq!(case.picture().await, before);

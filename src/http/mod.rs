@@ -1,4 +1,9 @@
-//! One HTTP attempt: send, read within bounds, and sort what went wrong by what to do next.
+//! One place for talking to model servers over HTTP: sending within bounds, sorting what went wrong
+//! by what to do next, asking again.
+
+mod complaint;
+mod error;
+mod retry;
 
 use std::time::Duration;
 
@@ -9,58 +14,66 @@ use reqwest::{
     redirect,
 };
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 
-use super::{
-    LlmError, LlmSettings, retry,
-    wire::{Complaint, Completion},
-};
+use self::complaint::Complaint;
+pub use self::error::HttpError;
+pub(crate) use self::retry::{Attempts, Patience};
 use crate::tls;
 
-/// An answer is a few kB; this bounds what a faulty server can make us hold.
-const MAX_ANSWER_BYTES: usize = 4 << 20;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Longest part of a server's error message that is shown, in characters.
 const MAX_DETAIL: usize = 300;
-const CHAT: &str = "chat/completions";
+/// What a base URL may end with by mistake.
+const FUNCTIONS: [&str; 2] = ["/chat/completions", "/embeddings"];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Common servers close a connection after 5 idle seconds; a request sent at that moment is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A failed attempt.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Asking again would not help, or might be billed twice.
-    Final(LlmError),
+    Final(HttpError),
     /// Asking again may help, not before `after` if the server said so.
     Retry {
-        error: LlmError,
+        error: HttpError,
         after: Option<Duration>,
     },
-    /// The server did not like the request itself, which it may take in a simpler dialect.
-    Refused { error: LlmError, about: String },
+    /// The server did not like the request itself, which it may take in another form.
+    Refused { error: HttpError, about: String },
 }
 
-/// The server's address and the credentials for it.
+/// One function of a server: its address and the credentials for it.
 #[derive(Debug)]
-pub(super) struct Http {
+pub(crate) struct Http {
     client: Client,
     endpoint: Url,
     key: Option<SecretString>,
+    /// Bounds what a faulty server can make us hold.
+    max_answer_bytes: usize,
 }
 
 impl Http {
-    pub(super) fn new(settings: &LlmSettings) -> Result<Self, LlmError> {
+    /// A client for `endpoint`. An empty key counts as none.
+    ///
+    /// # Errors
+    /// [`HttpError::Settings`] if the key fits no header.
+    pub(crate) fn new(
+        endpoint: Url,
+        key: Option<&SecretString>,
+        max_answer_bytes: usize,
+    ) -> Result<Self, HttpError> {
         tls::install_provider();
-        let unusable = |what: &str| LlmError::Settings(what.to_owned());
-        let key = settings
-            .api_key
-            .clone()
-            .filter(|key| !key.expose_secret().is_empty());
+        let key = key.filter(|key| !key.expose_secret().is_empty()).cloned();
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(key) = &key {
-            let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))
-                .map_err(|_| unusable("the API key has characters that no HTTP header takes"))?;
+            let bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()));
+            let mut bearer = bearer.map_err(|_| {
+                let fault = "the API key has characters that no HTTP header takes";
+                HttpError::Settings(fault.to_owned())
+            })?;
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
@@ -72,22 +85,24 @@ impl Http {
             // A redirected POST loses its body, and the texts would go where nobody sent them.
             .redirect(redirect::Policy::none())
             .build()
-            .map_err(|error| LlmError::Settings(error.to_string()))?;
+            .map_err(|error| HttpError::Settings(error.to_string()))?;
         Ok(Self {
             client,
-            endpoint: endpoint(&settings.base_url, CHAT)?,
+            endpoint,
             key,
+            max_answer_bytes,
         })
     }
 
-    /// Sends one request; `id` is the same for all attempts of one request, for the server's logs.
-    pub(super) async fn attempt(
+    /// Posts a JSON text once and gives the body of a good answer.
+    pub(crate) async fn attempt(
         &self,
         body: String,
-        id: &str,
         timeout: Duration,
-    ) -> Result<Completion, Failure> {
+    ) -> Result<Vec<u8>, Failure> {
         let broken = |error| self.transport_failure(error, timeout);
+        // The same for all attempts of one request, for the server's logs.
+        let id = format!("{:.32x}", Sha256::digest(&body));
         let mut response = self
             .client
             .post(self.endpoint.clone())
@@ -100,16 +115,12 @@ impl Http {
         if !response.status().is_success() {
             return Err(self.refusal(&mut response).await);
         }
-        let body = read(&mut response, MAX_ANSWER_BYTES)
-            .await
-            .map_err(broken)?;
-        if body.len() > MAX_ANSWER_BYTES {
-            return Err(Failure::Final(LlmError::AnswerTooLarge {
-                limit: MAX_ANSWER_BYTES,
-            }));
+        let limit = self.max_answer_bytes;
+        let body = read(&mut response, limit).await.map_err(broken)?;
+        if body.len() > limit {
+            return Err(Failure::Final(HttpError::TooLarge { limit }));
         }
-        serde_json::from_slice(&body)
-            .map_err(|_| Failure::Final(LlmError::bad("the server's reply is no chat completion")))
+        Ok(body)
     }
 
     fn transport_failure(&self, error: reqwest::Error, timeout: Duration) -> Failure {
@@ -119,13 +130,13 @@ impl Http {
         if error.is_connect() {
             let address = self.address();
             Failure::Retry {
-                error: LlmError::Unreachable { address, detail },
+                error: HttpError::Unreachable { address, detail },
                 after: None,
             }
         } else if error.is_timeout() {
-            Failure::Final(LlmError::Timeout { after: timeout })
+            Failure::Final(HttpError::Timeout { after: timeout })
         } else {
-            Failure::Final(LlmError::Interrupted { detail })
+            Failure::Final(HttpError::Interrupted { detail })
         }
     }
 
@@ -143,16 +154,16 @@ impl Http {
         let detail = self.shown(&complaint.message);
         let code = status.as_u16();
         match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Final(LlmError::Auth {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Final(HttpError::Auth {
                 status: code,
                 detail,
             }),
-            StatusCode::PAYMENT_REQUIRED => Failure::Final(LlmError::Quota {
+            StatusCode::PAYMENT_REQUIRED => Failure::Final(HttpError::Quota {
                 status: code,
                 detail,
             }),
             StatusCode::TOO_MANY_REQUESTS => {
-                let error = LlmError::Quota {
+                let error = HttpError::Quota {
                     status: code,
                     detail,
                 };
@@ -168,24 +179,24 @@ impl Http {
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => Failure::Retry {
-                error: LlmError::Server {
+                error: HttpError::Failed {
                     status: code,
                     detail,
                 },
                 after,
             },
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Failure::Refused {
-                error: LlmError::BadRequest {
+                error: HttpError::Refused {
                     status: code,
                     detail,
                 },
                 about: complaint.about,
             },
-            _ if status.is_server_error() => Failure::Final(LlmError::Server {
+            _ if status.is_server_error() => Failure::Final(HttpError::Failed {
                 status: code,
                 detail,
             }),
-            _ => Failure::Final(LlmError::BadRequest {
+            _ => Failure::Final(HttpError::Refused {
                 status: code,
                 detail,
             }),
@@ -242,12 +253,15 @@ fn innermost(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The URL of one of the server's functions, such as `chat/completions`. The base URL may lack `/v1`,
-/// end with a slash, or be that of the chat completions itself. A path other than `/` is taken as it
-/// is: not every server has `/v1`.
-pub(crate) fn endpoint(base_url: &str, function: &str) -> Result<Url, LlmError> {
+/// The URL of one of a server's functions, such as `chat/completions`. The base URL may lack `/v1`,
+/// end with a slash, or be that of such a function itself. A path other than `/` is taken as it is:
+/// not every server has `/v1`.
+///
+/// # Errors
+/// [`HttpError::Settings`] if the base URL is none, or not http(s).
+pub(crate) fn endpoint(base_url: &str, function: &str) -> Result<Url, HttpError> {
     let unusable = |what: &str| {
-        LlmError::Settings(format!(
+        HttpError::Settings(format!(
             "the base URL {what}; expected e.g. http://localhost:8080/v1"
         ))
     };
@@ -257,7 +271,7 @@ pub(crate) fn endpoint(base_url: &str, function: &str) -> Result<Url, LlmError> 
         return Err(unusable("is not http or https"));
     }
     let path = url.path().trim_end_matches('/');
-    let base = match path.strip_suffix("/chat/completions") {
+    let base = match FUNCTIONS.iter().find_map(|known| path.strip_suffix(known)) {
         None if path.is_empty() => "/v1",
         base => base.unwrap_or(path),
     };
@@ -270,6 +284,8 @@ pub(crate) fn endpoint(base_url: &str, function: &str) -> Result<Url, LlmError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CHAT: &str = "chat/completions";
 
     #[test]
     fn endpoints() {
@@ -293,7 +309,7 @@ mod tests {
         }
         for base in ["", "localhost:8080", "h/v1", "ftp://h/v1", "file:///v1"] {
             assert!(
-                matches!(endpoint(base, CHAT), Err(LlmError::Settings(_))),
+                matches!(endpoint(base, CHAT), Err(HttpError::Settings(_))),
                 "{base}"
             );
         }
@@ -308,6 +324,7 @@ mod tests {
             ("http://h:1/", "http://h:1/v1/models"),
             ("https://h/v1/chat/completions", "https://h/v1/models"),
             ("https://h/chat/completions", "https://h/models"),
+            ("https://h/v1/embeddings", "https://h/v1/models"),
             (
                 "https://h/d?api-version=1",
                 "https://h/d/models?api-version=1",
@@ -320,14 +337,12 @@ mod tests {
 
     #[test]
     fn no_credentials_in_what_is_shown() {
-        let mut settings = LlmSettings::new("http://ana:pw@h/v1?token=t", "m");
-        settings.api_key = Some("sk-123".into());
-        let http = Http::new(&settings).unwrap();
+        let url = endpoint("http://ana:pw@h/v1?token=t", CHAT).unwrap();
+        let http = Http::new(url.clone(), Some(&"sk-123".into()), 1).unwrap();
         assert_eq!(http.address(), "http://h/v1/chat/completions");
         assert_eq!(http.shown("bad\nkey sk-123."), "bad key ***.");
         assert_eq!(http.shown(&"x".repeat(5000)).len(), MAX_DETAIL);
-        settings.api_key = Some("line\nbreak".into());
-        let error = Http::new(&settings).unwrap_err();
+        let error = Http::new(url, Some(&"line\nbreak".into()), 1).unwrap_err();
         assert!(!error.to_string().contains("break"), "{error}");
     }
 }
