@@ -71,7 +71,8 @@ pub enum Reason {
     EmptyText,
     /// The record has no vector.
     NoVector,
-    /// The vector is zero, not finite, or of another length than the index declares.
+    /// The vector is zero, not finite, of other dimensions than the index declares, or not of
+    /// length 1 where the index's metric depends on it.
     BadVector,
     /// The index matched it, but the user id on the key is another one.
     ForeignUser,

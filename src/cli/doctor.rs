@@ -15,6 +15,7 @@ use crate::config::Settings;
 use crate::layout::Layout;
 use crate::store::StoreError;
 use crate::store::index::{FieldKind, IndexFacts, index_facts};
+use crate::store::vector_field::Metric;
 
 /// Check everything that memfold needs, and say what to do where something is missing
 ///
@@ -181,10 +182,13 @@ fn index(settings: &Settings, facts: &IndexFacts) -> Vec<Check> {
 }
 
 fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
-    if let Err(error) = facts.vector(&settings.fields_vector) {
-        let advice = "`memfold inspect` shows the index's fields and the flags to use";
-        return Check::fail("index", error.to_string(), advice);
-    }
+    let field = match facts.vector(&settings.fields_vector) {
+        Ok(field) => field,
+        Err(error) => {
+            let advice = "`memfold inspect` shows the index's fields and the flags to use";
+            return Check::fail("index", error.to_string(), advice);
+        }
+    };
     let storage = facts.storage.name();
     let vector = match facts
         .field(&settings.fields_vector)
@@ -193,7 +197,16 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
         Some(FieldKind::Vector(v)) => format!(", {} × {}, {}", v.dims, v.data_type, v.metric),
         _ => String::new(),
     };
-    Check::ok("index", format!("{} ({storage}{vector})", facts.name))
+    let mut found = format!("{} ({storage}{vector})", facts.name);
+    if field.metric != Metric::Cosine {
+        let distance = settings.threshold(None).value;
+        found += &format!(
+            "; thresholds are cosine distances: {distance} is {} in this index, for vectors of \
+             length 1, and others are left alone",
+            field.metric.of_cosine(distance)
+        );
+    }
+    Check::ok("index", found)
 }
 
 /// Text and user must be in the index; what else is not in it is read from the records.

@@ -221,7 +221,7 @@ mod tests {
                 Some(("embedding", "COSINE")),
             ),
             (&["content", "user_id"], None),
-            (&["content", "user_id"], Some(("embedding", "L2"))),
+            (&["content", "user_id"], Some(("embedding", "HAMMING"))),
             (&["content"], Some(("embedding", "COSINE"))),
         ] {
             let look = look(&index(fields, vector));

@@ -15,7 +15,8 @@ use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::record_digest;
-use crate::store::vector::{self, Dtype, VectorError};
+use crate::store::vector::VectorError;
+use crate::store::vector_field::VectorField;
 
 /// The names of the fields, as the index calls them or, where it has none, at the root of the
 /// record.
@@ -71,8 +72,7 @@ pub struct Redisvl {
     created_at: Path,
     metadata: Path,
     scope: Vec<Path>,
-    dtype: Dtype,
-    dims: usize,
+    vector_field: VectorField,
     naive_zone: TimeZone,
 }
 
@@ -87,7 +87,6 @@ impl Redisvl {
         facts: &IndexFacts,
         naive_zone: TimeZone,
     ) -> Result<Self, StoreError> {
-        let vector = facts.vector(&fields.vector)?;
         let path = |name: &str| path_of(facts, name);
         let attribute = |name: &String| {
             let field = facts.field(name);
@@ -109,8 +108,7 @@ impl Redisvl {
                 .iter()
                 .map(|name| path(name))
                 .collect::<Result<_, _>>()?,
-            dtype: vector.dtype,
-            dims: vector.dims,
+            vector_field: facts.vector(&fields.vector)?,
             naive_zone,
         };
         let roles = layout.roles();
@@ -202,12 +200,12 @@ impl Redisvl {
         match record {
             Record::Json(text) => match self.vector.span(text).map(|span| &text[span]) {
                 None | Some("null") => Err(missing()),
-                Some(array) => vector::from_json(array, self.dims).map_err(bad),
+                Some(array) => self.vector_field.from_json(array).map_err(bad),
             },
             Record::Hash(fields) => {
                 let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
                 let (_, bytes) = stored.ok_or_else(missing)?;
-                vector::decode(bytes, self.dtype, self.dims).map_err(bad)
+                self.vector_field.decode(bytes).map_err(bad)
             }
         }
     }

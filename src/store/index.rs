@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::reply;
 use crate::store::vector::Dtype;
+use crate::store::vector_field::{Metric, VectorField};
 use crate::store::{NAMESPACE, StoreError};
 
 /// The kind of keys that an index covers.
@@ -99,17 +100,6 @@ pub struct VectorFacts {
     pub metric: String,
 }
 
-/// A vector field that memfold can use: cosine distance, floating-point numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VectorField {
-    /// Where the vector is: a JSON path, or the name of a hash field.
-    pub path: String,
-    /// The type of its numbers.
-    pub dtype: Dtype,
-    /// Numbers a vector.
-    pub dims: usize,
-}
-
 impl IndexFacts {
     /// The field that queries call `name`, else the one that is stored under that name.
     pub fn field(&self, name: &str) -> Option<&Field> {
@@ -141,19 +131,26 @@ impl IndexFacts {
                 self.vector_names()
             )));
         };
-        if !facts.metric.eq_ignore_ascii_case("COSINE") {
+        let Some(metric) = Metric::from_name(&facts.metric) else {
             return Err(self.unfit(format!(
-                "field `{name}` compares by {}; this version merges by COSINE alone",
+                "field `{name}` compares by {}; this version knows COSINE, L2 and IP",
                 facts.metric
             )));
-        }
+        };
         let Some(dtype) = Dtype::from_name(&facts.data_type) else {
             return Err(self.unfit(format!(
-                "field `{name}` holds {} numbers; this version reads FLOAT32, FLOAT64, FLOAT16 and \
-                 BFLOAT16",
+                "field `{name}` holds {} numbers; this version reads FLOAT32, FLOAT64, FLOAT16, \
+                 BFLOAT16, INT8 and UINT8",
                 facts.data_type
             )));
         };
+        if dtype.is_whole() && metric != Metric::Cosine {
+            return Err(self.unfit(format!(
+                "field `{name}` compares {} numbers by {}, which says nothing about the angle \
+                 between vectors; whole numbers are merged by COSINE alone",
+                facts.data_type, facts.metric
+            )));
+        }
         if facts.dims == 0 {
             return Err(self.unfit(format!("field `{name}` has no dimensions")));
         }
@@ -161,6 +158,7 @@ impl IndexFacts {
             path: field.path.clone(),
             dtype,
             dims: facts.dims,
+            metric,
         })
     }
 
@@ -406,19 +404,64 @@ mod tests {
     }
 
     #[test]
-    fn only_cosine_and_floats_fit() {
-        let fit = facts(vec![vector_field("BFLOAT16", "COSINE")])
-            .vector("embedding")
-            .unwrap();
-        assert_eq!((fit.dtype, fit.dims), (Dtype::Bfloat16, 4));
+    fn known_numbers_and_metrics_fit() {
+        for (data_type, metric) in [
+            ("BFLOAT16", "COSINE"),
+            ("INT8", "COSINE"),
+            ("UINT8", "cosine"),
+            ("FLOAT64", "L2"),
+            ("FLOAT32", "IP"),
+        ] {
+            let fit = facts(vec![vector_field(data_type, metric)]).vector("embedding");
+            assert_eq!(fit.unwrap().dims, 4, "{data_type} {metric}");
+        }
         for (data_type, metric, word) in [
-            ("FLOAT32", "L2", "L2"),
-            ("FLOAT32", "IP", "IP"),
-            ("INT8", "COSINE", "INT8"),
+            ("FLOAT32", "HAMMING", "HAMMING"),
+            ("FLOAT8", "COSINE", "FLOAT8"),
+            ("INT8", "L2", "L2"),
+            ("UINT8", "IP", "IP"),
         ] {
             let error = facts(vec![vector_field(data_type, metric)]).vector("embedding");
             assert!(error.unwrap_err().to_string().contains(word));
         }
+    }
+
+    /// As Redis 8.2 answers in RESP3, which the server of the other tests does not know.
+    #[test]
+    fn svs_vamana_is_read() {
+        let pairs = |pairs: &[(&str, Value)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (bulk(name), value.clone()));
+            Value::Map(pairs.collect())
+        };
+        let attribute = pairs(&[
+            ("identifier", bulk("vec")),
+            ("attribute", bulk("vec")),
+            ("type", bulk("VECTOR")),
+            ("algorithm", bulk("SVS-VAMANA")),
+            ("data_type", bulk("FLOAT16")),
+            ("dim", Value::Int(384)),
+            ("distance_metric", bulk("COSINE")),
+            ("graph_max_degree", Value::Int(40)),
+            ("construction_window_size", Value::Int(250)),
+            ("compression", bulk("LVQ8")),
+            ("training_threshold", Value::Int(10_240)),
+            ("flags", Value::Array(vec![])),
+        ]);
+        let definition = pairs(&[
+            ("key_type", bulk("HASH")),
+            ("prefixes", Value::Array(vec![bulk("memory:")])),
+        ]);
+        let info = pairs(&[
+            ("index_definition", definition),
+            ("attributes", Value::Array(vec![attribute])),
+            ("indexing", Value::Int(0)),
+        ]);
+        let facts = parse("memories", &info).unwrap();
+        let fit = facts.vector("vec").unwrap();
+        assert_eq!((fit.dtype, fit.dims), (Dtype::Float16, 384));
+        assert_eq!(facts.vectors().next().unwrap().1.algorithm, "SVS-VAMANA");
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod listing;
 pub mod records;
 pub mod snapshot;
 pub mod vector;
+pub mod vector_field;
 
 mod commit;
 mod digest;

@@ -1,4 +1,4 @@
-//! Stored vectors to numbers and back: the four data types of an index, and arrays in JSON.
+//! Stored vectors to numbers and back: the data types of an index, and arrays in JSON.
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
@@ -15,16 +15,22 @@ pub enum Dtype {
     Float16,
     /// 2 bytes a number, the upper half of an f32.
     Bfloat16,
+    /// 1 byte a number, -128 to 127.
+    Int8,
+    /// 1 byte a number, 0 to 255.
+    Uint8,
 }
 
 impl Dtype {
-    /// The type that the server calls `name`, if it is one of the four.
+    /// The type that the server calls `name`, if memfold knows it.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_uppercase().as_str() {
             "FLOAT32" => Some(Self::Float32),
             "FLOAT64" => Some(Self::Float64),
             "FLOAT16" => Some(Self::Float16),
             "BFLOAT16" => Some(Self::Bfloat16),
+            "INT8" => Some(Self::Int8),
+            "UINT8" => Some(Self::Uint8),
             _ => None,
         }
     }
@@ -35,15 +41,30 @@ impl Dtype {
             Self::Float32 => 4,
             Self::Float64 => 8,
             Self::Float16 | Self::Bfloat16 => 2,
+            Self::Int8 | Self::Uint8 => 1,
         }
+    }
+
+    /// Whether it holds whole numbers only.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Int8 | Self::Uint8)
     }
 
     /// What the index makes of `number`; infinite where the type cannot hold it.
     fn held(self, number: f32) -> f32 {
+        let whole = |least: f32, most: f32| {
+            if number.fract() == 0.0 && (least..=most).contains(&number) {
+                number
+            } else {
+                f32::INFINITY
+            }
+        };
         match self {
             Self::Float32 | Self::Float64 => number,
             Self::Float16 => f16::from_f32(number).to_f32(),
             Self::Bfloat16 => bf16::from_f32(number).to_f32(),
+            Self::Int8 => whole(-128.0, 127.0),
+            Self::Uint8 => whole(0.0, 255.0),
         }
     }
 }
@@ -71,12 +92,23 @@ pub enum VectorError {
     /// Not an array of numbers.
     #[error("the vector is not an array of numbers")]
     NotNumbers,
-    /// A number is NaN, infinite or too large for its type.
-    #[error("number {0} of the vector is not finite or too large for the index's data type")]
+    /// A number is NaN, infinite or none of its type.
+    #[error("number {0} of the vector is not finite or none that the index's data type can hold")]
     NotFinite(usize),
     /// All numbers are zero, so that it has no direction.
     #[error("the vector is zero")]
     Zero,
+    /// In an index whose distances depend on it, the vector has another length than 1.
+    #[error(
+        "the vector has length {length:.3}, and {metric} distances are cosine distances only \
+         between vectors of length 1"
+    )]
+    Length {
+        /// The length found.
+        length: f64,
+        /// The index's metric.
+        metric: &'static str,
+    },
 }
 
 /// Reads little-endian numbers of type `dtype` as f32.
@@ -96,8 +128,11 @@ pub fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, Vecto
         Dtype::Float64 => numbers(bytes, |number| f64::from_le_bytes(number) as f32),
         Dtype::Float16 => numbers(bytes, |number| f16::from_le_bytes(number).to_f32()),
         Dtype::Bfloat16 => numbers(bytes, |number| bf16::from_le_bytes(number).to_f32()),
+        Dtype::Int8 => numbers(bytes, |number| f32::from(i8::from_le_bytes(number))),
+        Dtype::Uint8 => numbers(bytes, |number| f32::from(u8::from_le_bytes(number))),
     };
-    checked(numbers)
+    check_held(&numbers, Dtype::Float32)?;
+    Ok(numbers)
 }
 
 /// Writes numbers as little-endian bytes of type `dtype`, as a HASH field or a query holds them.
@@ -120,14 +155,44 @@ pub fn encode(vector: &[f32], dtype: Dtype) -> Result<Vec<u8>, VectorError> {
             .iter()
             .flat_map(|n| bf16::from_f32(*n).to_le_bytes())
             .collect(),
+        // Whole and in range: checked above.
+        Dtype::Int8 => vector
+            .iter()
+            .flat_map(|n| (*n as i8).to_le_bytes())
+            .collect(),
+        Dtype::Uint8 => vector.iter().map(|n| *n as u8).collect(),
     })
+}
+
+/// The numbers of a new vector that can be written in `dtype`: for whole numbers those of the same
+/// direction, scaled to fill the type's range and rounded; else the numbers as they are.
+///
+/// # Errors
+/// [`VectorError::NotFinite`] for a negative number where `dtype` has none.
+pub fn quantized(vector: &[f32], dtype: Dtype) -> Result<Vec<f32>, VectorError> {
+    let most = match dtype {
+        Dtype::Int8 => 127.0,
+        Dtype::Uint8 => 255.0,
+        _ => return Ok(vector.to_vec()),
+    };
+    if let Some(position) = vector
+        .iter()
+        .position(|n| dtype == Dtype::Uint8 && *n < 0.0)
+    {
+        return Err(VectorError::NotFinite(position));
+    }
+    let largest = vector.iter().fold(0.0, |most: f32, n| most.max(n.abs()));
+    Ok(vector
+        .iter()
+        .map(|n| (n / largest * most).round())
+        .collect())
 }
 
 /// Reads the text of a JSON array of numbers as f32.
 ///
 /// # Errors
-/// [`VectorError`] if it is no such array of `dims` finite numbers, or all are zero.
-pub fn from_json(text: &str, dims: usize) -> Result<Vec<f32>, VectorError> {
+/// [`VectorError`] if it is no such array of `dims` numbers that `dtype` holds, or all are zero.
+pub fn from_json(text: &str, dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
     let inner = text
         .trim()
         .strip_prefix('[')
@@ -145,7 +210,8 @@ pub fn from_json(text: &str, dims: usize) -> Result<Vec<f32>, VectorError> {
             expected: dims,
         });
     }
-    checked(numbers)
+    check_held(&numbers, dtype)?;
+    Ok(numbers)
 }
 
 /// Writes numbers as a JSON array, each with the fewest digits that read back as the same f32.
@@ -154,7 +220,11 @@ pub fn from_json(text: &str, dims: usize) -> Result<Vec<f32>, VectorError> {
 /// [`VectorError`] if a number is not finite in `dtype`, or all are zero there.
 pub fn to_json(vector: &[f32], dtype: Dtype) -> Result<String, VectorError> {
     check_held(vector, dtype)?;
-    let numbers: Vec<_> = vector.iter().map(|number| format!("{number:?}")).collect();
+    let number = |number: &f32| match dtype.is_whole() {
+        true => (*number as i32).to_string(), // the server takes no `1.0` there
+        false => format!("{number:?}"),
+    };
+    let numbers: Vec<_> = vector.iter().map(number).collect();
     Ok(format!("[{}]", numbers.join(",")))
 }
 
@@ -180,11 +250,6 @@ fn numbers<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec
         .collect()
 }
 
-fn checked(numbers: Vec<f32>) -> Result<Vec<f32>, VectorError> {
-    check_held(&numbers, Dtype::Float32)?;
-    Ok(numbers)
-}
-
 fn check_held(vector: &[f32], dtype: Dtype) -> Result<(), VectorError> {
     if let Some(position) = vector
         .iter()
@@ -204,17 +269,23 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Dtype; 4] = [
+    const ALL: [Dtype; 6] = [
         Dtype::Float32,
         Dtype::Float64,
         Dtype::Float16,
         Dtype::Bfloat16,
+        Dtype::Int8,
+        Dtype::Uint8,
     ];
 
     #[test]
     fn each_type_reads_back_what_it_wrote() {
-        let vector = [1.0, -0.5, 0.25, 2.0]; // exact in every type
         for dtype in ALL {
+            let vector = match dtype {
+                Dtype::Int8 => [1.0, -128.0, 127.0, 0.0],
+                Dtype::Uint8 => [1.0, 0.0, 255.0, 128.0],
+                _ => [1.0, -0.5, 0.25, 2.0], // exact in each
+            };
             let bytes = encode(&vector, dtype).unwrap();
             assert_eq!(bytes.len(), 4 * dtype.width());
             assert_eq!(decode(&bytes, dtype, 4).unwrap(), vector);
@@ -230,6 +301,41 @@ mod tests {
         );
         assert_eq!(encode(&[1.0], Dtype::Float16).unwrap(), [0, 0x3c]);
         assert_eq!(encode(&[1.0], Dtype::Bfloat16).unwrap(), [0x80, 0x3f]);
+        assert_eq!(encode(&[-1.0, 127.0], Dtype::Int8).unwrap(), [0xff, 0x7f]);
+        assert_eq!(encode(&[1.0, 255.0], Dtype::Uint8).unwrap(), [0x01, 0xff]);
+    }
+
+    #[test]
+    fn whole_numbers_stay_whole() {
+        for (dtype, refused) in [
+            (Dtype::Int8, &[0.5, 128.0, -129.0, f32::NAN][..]),
+            (Dtype::Uint8, &[0.5, 256.0, -1.0]),
+        ] {
+            assert_eq!(to_json(&[7.0, 0.0], dtype).unwrap(), "[7,0]");
+            assert_eq!(from_json("[7,0.0]", dtype, 2).unwrap(), [7.0, 0.0]);
+            for number in refused {
+                let error = Err(VectorError::NotFinite(1));
+                assert_eq!(encode(&[1.0, *number], dtype), error, "{number}");
+                let json = from_json(&format!("[1,{number:?}]"), dtype, 2);
+                assert!(json.is_err(), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_vector_fills_the_range_of_whole_numbers() {
+        let vector = [0.6, -0.8, 0.0];
+        assert_eq!(
+            quantized(&vector, Dtype::Int8).unwrap(),
+            [95.0, -127.0, 0.0]
+        );
+        let negative = quantized(&vector, Dtype::Uint8);
+        assert_eq!(negative, Err(VectorError::NotFinite(1)));
+        assert_eq!(
+            quantized(&[0.6, 0.8], Dtype::Uint8).unwrap(),
+            [191.0, 255.0]
+        );
+        assert_eq!(quantized(&vector, Dtype::Float16).unwrap(), vector);
     }
 
     #[test]
@@ -243,14 +349,14 @@ mod tests {
             })
         );
         assert_eq!(
-            from_json("[1,2]", 4),
+            from_json("[1,2]", Dtype::Float32, 4),
             Err(VectorError::Dims {
                 found: 2,
                 expected: 4
             })
         );
         assert_eq!(
-            from_json("[]", 4),
+            from_json("[]", Dtype::Float32, 4),
             Err(VectorError::Dims {
                 found: 0,
                 expected: 4
@@ -270,8 +376,14 @@ mod tests {
             decode(&1e300f64.to_le_bytes(), Dtype::Float64, 1),
             Err(VectorError::NotFinite(0))
         );
-        assert_eq!(from_json("[1,1e400]", 2), Err(VectorError::NotFinite(1)));
-        assert_eq!(from_json("[0,0.0,-0]", 3), Err(VectorError::Zero));
+        assert_eq!(
+            from_json("[1,1e400]", Dtype::Float32, 2),
+            Err(VectorError::NotFinite(1))
+        );
+        assert_eq!(
+            from_json("[0,0.0,-0]", Dtype::Float32, 3),
+            Err(VectorError::Zero)
+        );
         for text in [
             "",
             "1",
@@ -283,7 +395,11 @@ mod tests {
             "[inf,1]",
             "[[1],2]",
         ] {
-            assert_eq!(from_json(text, 2), Err(VectorError::NotNumbers), "{text}");
+            assert_eq!(
+                from_json(text, Dtype::Float32, 2),
+                Err(VectorError::NotNumbers),
+                "{text}"
+            );
         }
     }
 
@@ -310,7 +426,7 @@ mod tests {
         fn json_reads_back_the_same_f32(vector in prop::collection::vec(prop::num::f32::NORMAL, 1..50)) {
             let text = to_json(&vector, Dtype::Float32).unwrap();
             serde_json::from_str::<serde_json::Value>(&text).unwrap();
-            prop_assert_eq!(from_json(&text, vector.len()).unwrap(), vector);
+            prop_assert_eq!(from_json(&text, Dtype::Float32, vector.len()).unwrap(), vector);
         }
 
         #[test]
@@ -324,7 +440,7 @@ mod tests {
 
         #[test]
         fn text_never_panics(text in ".*", dims in 0usize..10) {
-            let _ = from_json(&text, dims);
+            let _ = from_json(&text, Dtype::Float32, dims);
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
 use crate::layout::{CannotWrite, Merged, Record, ResultVector, Source};
 use crate::store::index::Storage;
-use crate::store::vector::{self, VectorError};
 
 /// The record of `sources[survivor]` with everything that the others add to it.
 pub(super) fn merge(
@@ -184,8 +183,8 @@ impl Redisvl {
     ) -> Result<Record, String> {
         let array = match wanted {
             ResultVector::Numbers(numbers) => {
-                self.check_dims(numbers)?;
-                vector::to_json(numbers, self.dtype).map_err(|error| error.to_string())?
+                let array = self.vector_field.to_json(numbers);
+                array.map_err(|error| error.to_string())?
             }
             ResultVector::OfSource(position) => match sources.get(*position).map(|s| &s.record) {
                 Some(Record::Json(text)) => {
@@ -220,8 +219,8 @@ impl Redisvl {
     ) -> Result<Record, String> {
         let vector = match wanted {
             ResultVector::Numbers(numbers) => {
-                self.check_dims(numbers)?;
-                vector::encode(numbers, self.dtype).map_err(|error| error.to_string())?
+                let bytes = self.vector_field.encode(numbers);
+                bytes.map_err(|error| error.to_string())?
             }
             ResultVector::OfSource(position) => {
                 let fields = hash_fields(sources.get(*position));
@@ -283,17 +282,6 @@ impl Redisvl {
             }
         }
         Ok(())
-    }
-
-    fn check_dims(&self, numbers: &[f32]) -> Result<(), String> {
-        if numbers.len() == self.dims {
-            return Ok(());
-        }
-        Err(VectorError::Dims {
-            found: numbers.len(),
-            expected: self.dims,
-        }
-        .to_string())
     }
 }
 

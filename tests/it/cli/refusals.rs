@@ -62,6 +62,30 @@ async fn a_missing_index_is_named_with_those_that_exist() {
 }
 
 #[tokio::test]
+async fn other_metrics_merge_vectors_of_length_one_and_leave_others() {
+    for (metric, threshold) in [("L2", "0.1 is 0.2 "), ("IP", "0.1 is 0.1 ")] {
+        let index = Index {
+            metric,
+            algorithm: "HNSW",
+            ..Index::hash()
+        };
+        let mut world = World::over(index).await;
+        world.put_twins("alice", "Ana", 0).await;
+        let long = Mem::new("Ana likes tea", &[2.0, 0.0, 0.0, 0.0]);
+        let long = world.put("long", &long).await;
+        let before = world.memories().await;
+        let report = world.merge("alice");
+        assert_eq!(list(&report["merged"]).len(), 1, "{report:#}");
+        assert_eq!(reason_of(&report, &long), Some("bad-vector"));
+        assert_eq!(world.memories().await.len(), 2);
+        world.run(&["undo", "--run", run_id(&report)]).ends(0);
+        assert_eq!(world.memories().await, before);
+        let done = world.run(&["doctor"]);
+        done.shows(&[metric, "thresholds are cosine distances", threshold]);
+    }
+}
+
+#[tokio::test]
 async fn an_index_that_does_not_fit_is_refused_with_what_it_has() {
     let server = Server::start();
     let mut con = server.connect().await;
@@ -70,25 +94,6 @@ async fn an_index_that_does_not_fit_is_refused_with_what_it_has() {
         prefixes: vec![format!("{name}:")],
         ..Index::json()
     };
-    for unfit in [
-        Index {
-            metric: "L2",
-            ..index("by_l2")
-        },
-        Index {
-            metric: "IP",
-            ..index("by_ip")
-        },
-    ] {
-        unfit.create(&mut con).await;
-        let cli = Cli::new(&server.url()).set("index", &unfit.name);
-        cli.run(&["merge", "--user", "alice"]).ends(3).says(&[
-            &format!("index `{}` does not fit", unfit.name),
-            unfit.metric,
-            "COSINE",
-        ]);
-        cli.run(&["doctor"]).ends(1).shows(&[unfit.metric]);
-    }
     index("plain").create(&mut con).await;
     let cli = Cli::new(&server.url()).set("index", "plain");
     cli.run(&["merge", "--user", "a", "--fields-vector", "vec"])
