@@ -82,7 +82,15 @@ fn help_teaches() {
 #[test]
 fn every_command_has_help() {
     let commands = [
-        "merge", "apply", "undo", "history", "show", "doctor", "inspect", "config",
+        "merge",
+        "apply",
+        "undo",
+        "history",
+        "show",
+        "doctor",
+        "inspect",
+        "config",
+        "self-check",
     ];
     for command in commands.iter().chain(&["completions", "man"]) {
         let help = Cli::new().stdout(&[command, "--help"]);
@@ -230,6 +238,21 @@ fn secrets_are_masked() {
     ])
     .code(3)
     .stderr(contains("hunter2").not());
+}
+
+#[test]
+fn an_installation_checks_itself_without_a_server() {
+    let cli = Cli::new();
+    let text = cli.stdout(&["self-check", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["ok"], true, "{text}");
+    let without_a_model = Cli::new()
+        .env("MEMFOLD_ONNXRUNTIME", "libonnxruntime.so")
+        .env("MEMFOLD_MODEL_DIR", ".");
+    without_a_model
+        .run(&["self-check"])
+        .code(1)
+        .stdout(contains("model.onnx is missing"));
 }
 
 #[test]

@@ -5,12 +5,11 @@ mod llm;
 mod permissions;
 mod server;
 
-use serde::Serialize;
-use serde_json::json;
+pub(super) use self::embedding::load as embedder;
 
+use super::check::{self, Check};
 use super::exit::Exit;
-use super::render::{Style, escape};
-use super::{Context, json, open, output};
+use super::{Context, open, output};
 use crate::config::Settings;
 use crate::layout::Layout;
 use crate::store::StoreError;
@@ -30,86 +29,9 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Ok,
-    Warn,
-    Fail,
-    Skipped,
-}
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Check {
-    /// The stable name, such as `server`.
-    name: &'static str,
-    status: Status,
-    /// What was found.
-    found: String,
-    /// What to do, where there is something to do.
-    advice: Option<String>,
-}
-
-impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            name,
-            status: Status::Ok,
-            found: found.into(),
-            advice: None,
-        }
-    }
-
-    fn warn(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            name,
-            status: Status::Warn,
-            found: found.into(),
-            advice: Some(advice.into()),
-        }
-    }
-
-    fn fail(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            name,
-            status: Status::Fail,
-            found: found.into(),
-            advice: Some(advice.into()),
-        }
-    }
-
-    /// A failure whose error says what to do.
-    fn failed(name: &'static str, error: impl ToString) -> Self {
-        Self {
-            name,
-            status: Status::Fail,
-            found: error.to_string(),
-            advice: None,
-        }
-    }
-
-    fn skipped(name: &'static str, why: impl Into<String>) -> Self {
-        Self {
-            name,
-            status: Status::Skipped,
-            found: why.into(),
-            advice: None,
-        }
-    }
-}
-
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let checks = checks(&context.settings).await;
-    let ok = checks.iter().all(|check| check.status != Status::Fail);
-    if args.json {
-        let document = json!({ "version": json::VERSION, "ok": ok, "checks": checks });
-        context.out.json(&document)?;
-    } else {
-        context.out.data(&text(&checks, context.out.style))?;
-    }
-    Ok(if ok { Exit::Done } else { Exit::Failed })
+    check::report(&checks, args.json, &context.out)
 }
 
 async fn checks(settings: &Settings) -> Vec<Check> {
@@ -240,52 +162,4 @@ fn fields(settings: &Settings, facts: &IndexFacts) -> Check {
     let found = format!("not in the index: {}", others.join(", "));
     let advice = "they are read from the records; if they have other names there, set --fields-…";
     Check::warn("fields", found, advice)
-}
-
-fn text(checks: &[Check], style: Style) -> String {
-    let line = |check: &Check| {
-        let status = match check.status {
-            Status::Ok => style.green("ok  "),
-            Status::Warn => style.yellow("warn"),
-            Status::Fail => style.red("FAIL"),
-            Status::Skipped => style.dim("–   "),
-        };
-        let advice = check.advice.as_ref().map_or_else(String::new, |advice| {
-            format!("{:20}{} {}\n", "", style.cyan("→"), escape(advice))
-        });
-        let name = style.bold(&format!("{:12}", check.name));
-        format!("{status}  {name}  {}\n{advice}", escape(&check.found))
-    };
-    let count = |status| checks.iter().filter(|check| check.status == status).count();
-    let sum = format!(
-        "{} failed, {} warned\n",
-        count(Status::Fail),
-        count(Status::Warn)
-    );
-    checks.iter().map(line).collect::<String>() + &sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checks_are_told_with_what_to_do() {
-        let checks = [
-            Check::ok("server", "Redis 8.2.3, primary"),
-            Check::warn(
-                "eviction",
-                "allkeys-lru \u{1b}[31m",
-                "set maxmemory-policy noeviction",
-            ),
-            Check::failed("index", "there is no index `x`; the server has: none"),
-            Check::skipped("llm", "none configured"),
-        ];
-        let style = Style {
-            color: false,
-            width: 80,
-            verbose: false,
-        };
-        insta::assert_snapshot!(text(&checks, style));
-    }
 }

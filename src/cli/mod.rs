@@ -2,6 +2,7 @@
 
 mod apply;
 mod args;
+mod check;
 mod completions;
 mod config;
 mod doctor;
@@ -18,6 +19,7 @@ mod plan_file;
 mod progress;
 mod render;
 mod results;
+mod self_check;
 mod show;
 mod undo;
 
@@ -64,6 +66,7 @@ enum Command {
     Show(show::Args),
     Doctor(doctor::Args),
     Inspect(inspect::Args),
+    SelfCheck(self_check::Args),
     Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -151,6 +154,7 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),
+        Command::SelfCheck(args) => self_check::run(&args, context),
         Command::Merge(args) => block_on(context, !args.dry_run, merge::run(&args, context)),
         Command::Apply(args) => block_on(context, true, apply::run(&args, context)),
         Command::Undo(args) => block_on(context, false, undo::run(&args, context)),

@@ -18,7 +18,10 @@ use crate::store::snapshot::{Snapshot, snapshot};
 const USERS: usize = 5;
 
 /// Loads the model with all the checks that loading makes, and notes how that went.
-pub(super) fn load(settings: &Settings, checks: &mut Vec<Check>) -> Option<Arc<dyn Embedder>> {
+pub(in crate::cli) fn load(
+    settings: &Settings,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Embedder>> {
     let (check, embedder) = match open::embedder(settings) {
         Ok(None) if settings.distance == Distance::Stored => {
             let advice = "set --onnxruntime and --model-dir to have new texts embedded; without \

@@ -65,8 +65,8 @@ fn answered(status: StatusCode, url: &str, model: &str) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
     use super::*;
+    use crate::cli::check::Status;
 
     #[test]
     fn a_refused_key_fails_and_an_unknown_path_warns() {

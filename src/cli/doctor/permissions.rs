@@ -138,8 +138,8 @@ fn not_asked(command: &str) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
     use super::*;
+    use crate::cli::check::Status;
 
     #[test]
     fn refused_commands_come_with_the_grant() {

@@ -130,8 +130,8 @@ pub(super) async fn undo_store(conn: &mut ConnectionManager, storage: Storage) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
     use super::*;
+    use crate::cli::check::Status;
 
     fn info(text: &str) -> InfoDict {
         InfoDict::new(text)
