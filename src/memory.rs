@@ -108,6 +108,8 @@ pub enum Reason {
     Unwritable,
     /// The server refused the write.
     WriteRefused,
+    /// A bug met this group; it stops no other.
+    InternalError,
 }
 
 impl Reason {
@@ -137,6 +139,7 @@ impl Reason {
             Self::NoEmbedder => "no-embedder",
             Self::Unwritable => "unwritable",
             Self::WriteRefused => "write-refused",
+            Self::InternalError => "internal-error",
         }
     }
 }

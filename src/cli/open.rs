@@ -37,10 +37,10 @@ pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, Stor
 pub(super) fn layout(
     settings: &Settings,
     facts: &IndexFacts,
-) -> Result<Box<dyn Layout>, StoreError> {
+) -> Result<Arc<dyn Layout>, StoreError> {
     let LayoutName::Redisvl = settings.layout;
     let layout = Redisvl::new(&fields(settings), facts, settings.timezone.clone())?;
-    Ok(Box::new(layout))
+    Ok(Arc::new(layout))
 }
 
 /// The names of the fields, from the settings.
@@ -87,8 +87,9 @@ fn manifest(model: &str) -> anyhow::Result<Manifest> {
 }
 
 /// The LLM; `None` where none is to be asked.
-pub(super) fn llm(settings: &Settings) -> Result<Option<Llm>, LlmError> {
-    llm_settings(settings).map(Llm::new).transpose()
+pub(super) fn llm(settings: &Settings) -> Result<Option<Arc<Llm>>, LlmError> {
+    let llm = llm_settings(settings).map(Llm::new).transpose()?;
+    Ok(llm.map(Arc::new))
 }
 
 /// How to reach the LLM; `None` where none is to be asked.
@@ -157,7 +158,7 @@ pub(super) async fn pipeline(
         layout,
         embedder,
         llm,
-        clock: Box::new(clock),
+        clock: Arc::new(clock),
         options,
     })
 }

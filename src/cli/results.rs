@@ -111,7 +111,7 @@ impl<'a> Results<'a> {
             Ok(report) => report,
             Err(error) => return self.failed(user, error.into()),
         };
-        if is_absent(&report.plan) {
+        if is_absent(&report.plan) && !report.stopped {
             let error = self.no_such_user(user).await;
             return self.failed(user, error);
         }

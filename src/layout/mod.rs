@@ -107,6 +107,12 @@ pub trait Layout: Send + Sync {
     /// The index field that holds the vector.
     fn vector_field(&self) -> &str;
 
+    /// Index fields that say when a memory was written or changed, for the cheap look whether a user
+    /// has anything new; none where the index has no such field.
+    fn time_fields(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Reads one record.
     ///
     /// # Errors

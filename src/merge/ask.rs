@@ -60,7 +60,7 @@ impl Pipeline {
     }
 }
 
-impl Stations<'_> {
+impl Stations {
     /// Asks for one text that says what `said` says, for `candidate`. Where there is none, its
     /// lossless parts are still merged.
     pub(super) async fn ask(
@@ -107,7 +107,7 @@ impl Stations<'_> {
             text: accepted.text,
             author: Author::Llm {
                 model: accepted.model,
-                prompt: self.llm.map_or("", Llm::prompt_version).to_owned(),
+                prompt: self.llm.as_deref().map_or("", Llm::prompt_version).to_owned(),
                 tokens: accepted.tokens,
                 calls: accepted.calls,
             },

@@ -1,6 +1,7 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ndarray::{Array2, ArrayView2, Axis};
 
@@ -208,28 +209,47 @@ impl Pipeline {
     }
 }
 
-impl Stations<'_> {
+impl Stations {
     /// Groups and judges the memories of a snapshot.
     pub(super) async fn draft(&self, index: &str, snapshot: Snapshot) -> Result<Draft, MergeError> {
         let asks = self.llm.is_some();
-        let space = space::choose(self.embedder.cloned(), self.options, asks, &snapshot).await?;
-        let mut draft = Draft {
+        let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
+        let draft = Draft {
             plan: self.empty_plan(index, &snapshot, &space),
             candidates: Vec::new(),
             snapshot,
             space,
         };
+        // On a thread of its own: comparing thousands of memories takes seconds, in which a task
+        // would hold up whatever else this thread has to do, such as renewing leases.
+        let this = self.clone();
+        let compared = tokio::task::spawn_blocking(move || this.compare(draft)).await;
+        compared.map_err(|error| MergeError::Internal(error.to_string()))
+    }
+
+    /// Groups and judges.
+    fn compare(&self, mut draft: Draft) -> Draft {
         let mut groups = Vec::new();
         for rows in self.groups(&mut draft) {
             groups.extend(self.split_by_expiry(&mut draft, rows));
         }
-        for judged in parallel::map(&groups, |rows| draft.judge(rows)) {
-            self.decide(&mut draft, judged);
+        // A panic over one group must not keep the user's other groups from being merged.
+        let judge = |rows: &Vec<usize>| catch_unwind(AssertUnwindSafe(|| draft.judge(rows))).ok();
+        let judged = parallel::map(&groups, judge);
+        for (rows, judged) in groups.into_iter().zip(judged) {
+            match judged {
+                Some(judged) => self.decide(&mut draft, judged),
+                None => {
+                    let detail = "judging it failed; please report this as a bug";
+                    let left = draft.left(rows, Reason::InternalError, detail, Vec::new());
+                    draft.plan.groups_left.push(left);
+                }
+            }
         }
-        Ok(draft)
+        draft
     }
 
-    fn empty_plan(&self, index: &str, snapshot: &Snapshot, space: &Space) -> Plan {
+    pub(super) fn empty_plan(&self, index: &str, snapshot: &Snapshot, space: &Space) -> Plan {
         Plan {
             version: PLAN_VERSION,
             index: index.to_owned(),

@@ -42,6 +42,7 @@ use ask::Asked;
 use draft::{Candidate, Draft};
 use originals::Said;
 use run::{Run, sort};
+use space::Space;
 
 pub use commit::Done;
 
@@ -219,7 +220,9 @@ impl From<LeaseError> for MergeError {
     }
 }
 
-/// The stations of the pipeline, put together once per process.
+/// The stations of the pipeline, put together once per process. A copy shares them, but for the
+/// settings.
+#[derive(Clone)]
 pub struct Pipeline {
     /// The connection.
     pub conn: ConnectionManager,
@@ -228,31 +231,31 @@ pub struct Pipeline {
     /// Facts of the index.
     pub index: IndexFacts,
     /// How the store is laid out.
-    pub layout: Box<dyn Layout>,
+    pub layout: Arc<dyn Layout>,
     /// The embedding model, if configured.
     pub embedder: Option<Arc<dyn Embedder>>,
     /// The LLM, if configured.
-    pub llm: Option<Llm>,
+    pub llm: Option<Arc<Llm>>,
     /// Time and ids.
-    pub clock: Box<dyn Clock>,
+    pub clock: Arc<dyn Clock>,
     /// The settings.
     pub options: MergeOptions,
 }
 
 /// The stations between the two ends of the pipeline: they decide, and touch no store.
-#[derive(Clone, Copy)]
-pub struct Stations<'a> {
+#[derive(Clone)]
+pub struct Stations {
     /// The embedding model, if configured.
-    pub embedder: Option<&'a Arc<dyn Embedder>>,
+    pub embedder: Option<Arc<dyn Embedder>>,
     /// The LLM, if configured.
-    pub llm: Option<&'a Llm>,
+    pub llm: Option<Arc<Llm>>,
     /// Time and ids.
-    pub clock: &'a dyn Clock,
+    pub clock: Arc<dyn Clock>,
     /// The settings.
-    pub options: &'a MergeOptions,
+    pub options: MergeOptions,
 }
 
-impl Stations<'_> {
+impl Stations {
     /// What would be done with the memories of `snapshot` if they were all there is: groups them,
     /// judges them, asks the LLM and verifies its answers.
     ///
@@ -273,12 +276,12 @@ impl Stations<'_> {
 }
 
 impl Pipeline {
-    fn stations(&self) -> Stations<'_> {
+    fn stations(&self) -> Stations {
         Stations {
-            embedder: self.embedder.as_ref(),
-            llm: self.llm.as_ref(),
-            clock: self.clock.as_ref(),
-            options: &self.options,
+            embedder: self.embedder.clone(),
+            llm: self.llm.clone(),
+            clock: Arc::clone(&self.clock),
+            options: self.options.clone(),
         }
     }
 
@@ -313,7 +316,12 @@ impl Pipeline {
     /// [`MergeError`]; what was committed before stays committed and can be undone.
     pub async fn merge(&self, user: &str, progress: &dyn Progress) -> Result<Report, MergeError> {
         self.under_lease(user, async |lease| {
-            let mut draft = self.draft(user, progress).await?;
+            let drafted = tokio::select! {
+                biased;
+                draft = self.draft(user, progress) => draft,
+                () = self.stop() => return Ok(self.nothing_done(user)),
+            };
+            let mut draft = drafted?;
             let candidates = std::mem::take(&mut draft.candidates);
             let lossless = std::mem::take(&mut draft.plan.merges);
             let mut run = Run::new(self, lease, &draft.plan).await?;
@@ -341,6 +349,25 @@ impl Pipeline {
             run.end(end, plan.clone())
         })
         .await
+    }
+
+    /// The report of a run that was stopped before it had read the user's memories.
+    fn nothing_done(&self, user: &str) -> Report {
+        Report {
+            run_id: self.options.run_id.clone(),
+            plan: self.stations().empty_plan(
+                &self.index.name,
+                &Snapshot {
+                    user: user.to_owned(),
+                    ..Snapshot::default()
+                },
+                &Space::default(),
+            ),
+            merged: Vec::new(),
+            not_committed: Vec::new(),
+            llm: LlmUse::default(),
+            stopped: true,
+        }
     }
 
     fn fits(&self, plan: &Plan) -> Result<(), MergeError> {
