@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "criterion_group! makes a public function")]
 
 use std::hint::black_box;
+use std::num::NonZero;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use memfold::group::{complete_linkage, group, threshold_join};
@@ -17,13 +18,14 @@ use rand::{Rng, SeedableRng};
 const DIMS: usize = 384;
 const THRESHOLD: f64 = 0.1;
 const CAP: usize = 100;
+const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
 
 fn benches(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("join");
     benches.sample_size(10);
     for n in [1_000, 10_000] {
         let vectors = memories(n);
-        let pairs = threshold_join(vectors.view(), THRESHOLD);
+        let pairs = threshold_join(vectors.view(), THRESHOLD, THREADS);
         let twins: Vec<usize> = (0..n).collect();
         let readable = vec![true; n];
         benches.throughput(Throughput::Elements((n * (n - 1) / 2) as u64));
@@ -31,11 +33,20 @@ fn benches(criterion: &mut Criterion) {
             BenchmarkId::new("threshold_join", n),
             &vectors,
             |bench, rows| {
-                bench.iter(|| threshold_join(black_box(rows.view()), THRESHOLD));
+                bench.iter(|| threshold_join(black_box(rows.view()), THRESHOLD, THREADS));
             },
         );
         benches.bench_with_input(BenchmarkId::new("group", n), &vectors, |bench, rows| {
-            bench.iter(|| group(black_box(rows.view()), &twins, &readable, THRESHOLD, CAP));
+            bench.iter(|| {
+                group(
+                    black_box(rows.view()),
+                    &twins,
+                    &readable,
+                    THRESHOLD,
+                    CAP,
+                    THREADS,
+                )
+            });
         });
         benches.bench_with_input(
             BenchmarkId::new("complete_linkage", n),

@@ -1,13 +1,14 @@
 //! All pairs of rows within a cosine distance, exactly.
 
+use std::borrow::Cow;
+use std::num::NonZero;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView2;
 
-use super::screen::Screen;
+use super::codes::{self, Row};
+use super::kernel::{Block, COLUMNS, Kernel, Panel, ROWS};
+use super::threads;
 
 /// Two rows within the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,15 +21,15 @@ pub struct Pair {
     pub distance: f64,
 }
 
-/// Rows and columns of a tile: 512 KiB of scores a thread, which fits a second-level cache.
-const TILE_ROWS: usize = 256;
-const TILE_COLUMNS: usize = 512;
+/// Codes of the rows that are compared with one panel after the other: half of a common
+/// second-level cache.
+const BAND_BYTES: usize = 256 << 10;
 
-/// How many scores of a row are tested at once.
-const SPAN: usize = 32;
+/// Bands a thread, so that the threads end at about the same time.
+const BANDS: usize = 4;
 
-/// Bounds what all tiles take to 4 MiB.
-const MAX_THREADS: usize = 8;
+/// Rows of which the lengths are computed in one go.
+const RUN: usize = 1_024;
 
 /// Squared lengths with which a row takes part. No embedder writes vectors of other lengths, and
 /// within these no product of two rows overflows f32 or loses weight by underflow.
@@ -36,41 +37,68 @@ const SQUARED_LENGTHS: Range<f64> = 1e-24..1e24;
 
 /// All pairs of rows whose cosine distance is at most `threshold`, sorted by `(a, b)`.
 ///
-/// `vectors` is n × d, at most 2³² rows. Rows of about unit length are joined fastest, but any
-/// length between 10⁻¹² and 10¹² gives the same answer; shorter ones (such as zero rows), longer
-/// ones and rows with a NaN or an infinity match nothing. The distance is computed in f64 from the
-/// f32 rows, in an order of additions that depends on d alone: it is the same for `(a, b)` and
-/// `(b, a)`, on any number of threads, wherever the rows stand.
+/// `vectors` is n × d, at most 2³² rows. Rows of any length between 10⁻¹² and 10¹² take part;
+/// shorter ones (such as zero rows), longer ones and rows with a NaN or an infinity match nothing.
 ///
-/// Time is n² · d / 2 multiply-adds at the speed of `sgemm`, or a fraction of that where thousands
-/// of rows have a structure; beside the answer it takes a few megabytes and 384 bytes a row. The
-/// answer itself is 16 bytes a pair, and n equal rows are n² / 2 pairs: [`super::group`] joins only
-/// one of equal rows.
-pub fn threshold_join(vectors: ArrayView2<'_, f32>, threshold: f64) -> Vec<Pair> {
-    Rows::new(vectors).join(threshold)
+/// The rule: the distance is 1 − x·y / √(x·x · y·y), at least 0, computed in f64 from the f32 rows,
+/// in an order of additions that depends on d alone: it is the same for `(a, b)` and `(b, a)`, on
+/// any processor, on any number of threads, wherever the rows stand. A pair is found if and only if
+/// that number is ≤ `threshold`.
+///
+/// Time is n² · d / 2 multiply-adds of int8 codes, or a fraction of that where thousands of rows
+/// have a structure; beside the answer it takes about d + 100 bytes a row. The answer itself is 16
+/// bytes a pair, and n equal rows are n² / 2 pairs: [`super::group`] joins only one of equal rows.
+pub fn threshold_join(
+    vectors: ArrayView2<'_, f32>,
+    threshold: f64,
+    threads: NonZero<usize>,
+) -> Vec<Pair> {
+    Rows::new(vectors, threads).join(threshold)
 }
 
 /// The rows with what a cosine needs of them.
 pub(super) struct Rows<'a> {
-    vectors: ArrayView2<'a, f32>,
+    /// One row after the other.
+    numbers: Cow<'a, [f32]>,
+    dims: usize,
     /// Squared lengths; 0 marks a row that does not take part.
     squares: Vec<f64>,
+    kernel: Kernel,
+    threads: NonZero<usize>,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(vectors: ArrayView2<'a, f32>) -> Self {
-        let squares = vectors.outer_iter().map(|row| {
-            let square = dot(row, row);
-            if SQUARED_LENGTHS.contains(&square) {
-                square
-            } else {
-                0.0
-            }
+    pub(super) fn new(vectors: ArrayView2<'a, f32>, threads: NonZero<usize>) -> Self {
+        Self::on(Kernel::best(), vectors, threads)
+    }
+
+    fn on(kernel: Kernel, vectors: ArrayView2<'a, f32>, threads: NonZero<usize>) -> Self {
+        let (n, dims) = vectors.dim();
+        let numbers = match vectors.to_slice() {
+            Some(numbers) => Cow::Borrowed(numbers),
+            None => Cow::Owned(vectors.iter().copied().collect()),
+        };
+        let mut rows = Self {
+            numbers,
+            dims,
+            squares: Vec::new(),
+            kernel,
+            threads,
+        };
+        let squares = threads::map(threads, n.div_ceil(RUN), |run| {
+            let square = |row| kernel.dot(rows.row(row), rows.row(row));
+            (run * RUN..n.min((run + 1) * RUN))
+                .map(square)
+                .map(|square| SQUARED_LENGTHS.contains(&square).then_some(square))
+                .map(Option::unwrap_or_default)
+                .collect::<Vec<f64>>()
         });
-        Self {
-            vectors,
-            squares: squares.collect(),
-        }
+        rows.squares = squares.concat();
+        rows
+    }
+
+    fn row(&self, row: usize) -> &[f32] {
+        &self.numbers[row * self.dims..(row + 1) * self.dims]
     }
 
     pub(super) fn takes_part(&self, row: usize) -> bool {
@@ -86,140 +114,114 @@ impl<'a> Rows<'a> {
     /// The root is taken of the product of the squares, not of each: √(s·s) is exactly s, so equal
     /// rows are at distance 0 and not at 10⁻¹⁶.
     pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
-        let product = dot(self.vectors.row(a), self.vectors.row(b));
+        let product = self.kernel.dot(self.row(a), self.row(b));
         (1.0 - product / (self.squares[a] * self.squares[b]).sqrt()).clamp(0.0, 2.0)
     }
 
     /// See [`threshold_join`].
     pub(super) fn join(&self, threshold: f64) -> Vec<Pair> {
+        let slots: Vec<usize> = (0..self.squares.len())
+            .filter(|&row| self.takes_part(row))
+            .collect();
+        self.join_first(slots.len(), &slots, threshold)
+    }
+
+    /// The pairs of the rows in the `first` slots with each other and with all later ones.
+    fn join_first(&self, first: usize, slots: &[usize], threshold: f64) -> Vec<Pair> {
         if threshold.is_nan() || threshold < 0.0 {
             return Vec::new();
         }
-        self.join_on(
-            &Screen::new(self.vectors, &self.squares, threshold),
+        let panels = threads::map(self.threads, slots.len().div_ceil(COLUMNS), |panel| {
+            let rows = &slots[panel * COLUMNS..slots.len().min((panel + 1) * COLUMNS)];
+            Panel::new(
+                rows.iter()
+                    .map(|&row| Row::new(self.row(row), self.squares[row].sqrt())),
+            )
+        });
+        let scan = Scan {
+            rows: self,
+            slots,
+            first,
+            panels: &panels,
+            floor: (2.0 - threshold - codes::ROUNDING) as f32,
             threshold,
-        )
-    }
-
-    /// Scores tiles of pairs by the screen and computes the distance of what passes.
-    fn join_on(&self, screen: &Screen<'_>, threshold: f64) -> Vec<Pair> {
-        let bands = self.squares.len().div_ceil(TILE_ROWS);
-        let threads = thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(MAX_THREADS);
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut tile = vec![0.0; TILE_ROWS * TILE_COLUMNS];
-            let mut found = Vec::new();
-            // The bands get shorter, so that the threads end at about the same time.
-            loop {
-                let band = next.fetch_add(1, Ordering::Relaxed);
-                if band >= bands {
-                    return found;
-                }
-                self.scan_band(screen, band * TILE_ROWS, threshold, &mut tile, &mut found);
-            }
         };
-        let mut pairs = match threads.min(bands) {
-            0 | 1 => work(),
-            threads => thread::scope(|scope| {
-                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-                let results = workers.into_iter().map(thread::ScopedJoinHandle::join);
-                results
-                    .flat_map(|found| found.unwrap_or_else(|panic| resume_unwind(panic)))
-                    .collect()
-            }),
-        };
+        let fitting = BAND_BYTES / self.dims.max(1);
+        let even = first / (BANDS * self.threads.get());
+        let band = fitting.min(even).next_multiple_of(ROWS).max(8 * ROWS);
+        let found = threads::map(self.threads, first.div_ceil(band), |number| {
+            scan.band(number * band..first.min((number + 1) * band))
+        });
+        let mut pairs: Vec<Pair> = found.into_iter().flatten().collect();
         pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
         pairs
     }
+}
 
-    /// Adds the pairs of the rows `top .. top + TILE_ROWS` with themselves and with later rows.
-    fn scan_band(
-        &self,
-        screen: &Screen<'_>,
-        top: usize,
-        threshold: f64,
-        tile: &mut [f32],
-        found: &mut Vec<Pair>,
-    ) {
-        let n = self.squares.len();
-        let least = 1.0 - threshold - screen.margin;
-        let rows = top..n.min(top + TILE_ROWS);
-        for left in (top..n).step_by(TILE_COLUMNS) {
-            let columns = left..n.min(left + TILE_COLUMNS);
-            let Some(cut) = self.cut(least, rows.clone(), columns.clone()) else {
-                continue;
-            };
-            let width = columns.len();
-            let scores = &mut tile[..rows.len() * width];
-            screen.score(rows.clone(), columns, scores);
-            for (a, scores) in rows.clone().zip(scores.chunks_exact(width)) {
-                for (left, scores) in (left..).step_by(SPAN).zip(scores.chunks(SPAN)) {
-                    // Mostly false; without a branch inside, it compiles to vector code.
-                    if !scores
-                        .iter()
-                        .fold(false, |any, &score| any | (score >= cut))
-                    {
-                        continue;
-                    }
-                    for (b, &score) in (left..).zip(scores) {
-                        if score >= cut && b > a && self.takes_part(a) && self.takes_part(b) {
-                            let distance = self.distance(a, b);
-                            if distance <= threshold {
-                                found.push(Pair {
-                                    a: a as u32,
-                                    b: b as u32,
-                                    distance,
-                                });
-                            }
-                        }
-                    }
+/// What is looked through, and for what.
+struct Scan<'a> {
+    rows: &'a Rows<'a>,
+    /// The rows that take part, in the order of the panels.
+    slots: &'a [usize],
+    /// How many slots are compared with the later ones.
+    first: usize,
+    panels: &'a [Panel],
+    floor: f32,
+    threshold: f64,
+}
+
+impl Scan<'_> {
+    /// The pairs of the slots of a band with later slots.
+    fn band(&self, band: Range<usize>) -> Vec<Pair> {
+        let mut found = Vec::new();
+        let blocks: Vec<(usize, Block)> = band
+            .clone()
+            .step_by(ROWS)
+            .map(|at| (at, Block::of(self.panels, at)))
+            .collect();
+        for (left, panel) in (0..)
+            .step_by(COLUMNS)
+            .zip(self.panels)
+            .skip(band.start / COLUMNS)
+        {
+            for (at, block) in &blocks {
+                let passing = self.rows.kernel.screen(block, panel, self.floor);
+                if passing == [0; ROWS] {
+                    continue;
+                }
+                for (a, bits) in (*at..self.first).zip(passing) {
+                    self.check(a, left, later(bits, left, a), &mut found);
                 }
             }
         }
+        found
     }
 
-    /// The least score of a pair within the threshold in a tile; `None` if none of the rows or none
-    /// of the columns takes part.
-    ///
-    /// Such a pair has x·y ≥ (1 − threshold)·‖x‖·‖y‖, so it scores at least
-    /// (1 − threshold − margin)·‖x‖·‖y‖: least at the shortest rows of the tile, or at the longest
-    /// ones where that factor is negative.
-    fn cut(&self, least: f64, rows: Range<usize>, columns: Range<usize>) -> Option<f32> {
-        let extreme = |range: Range<usize>| {
-            let squares = self.squares[range]
-                .iter()
-                .copied()
-                .filter(|&square| square > 0.0);
-            if least > 0.0 {
-                squares.reduce(f64::min)
-            } else {
-                squares.reduce(f64::max)
+    /// Adds the pairs of the row in slot `a` with those in the slots `left` + each of `bits`.
+    fn check(&self, a: usize, left: usize, mut bits: u64, found: &mut Vec<Pair>) {
+        while bits != 0 {
+            let b = left + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let (a, b) = (self.slots[a], self.slots[b]);
+            let distance = self.rows.distance(a, b);
+            if distance <= self.threshold {
+                found.push(Pair {
+                    a: a.min(b) as u32,
+                    b: a.max(b) as u32,
+                    distance,
+                });
             }
-        };
-        let lengths = (extreme(rows)? * extreme(columns)?).sqrt();
-        Some(((least * lengths) as f32).next_down())
+        }
     }
 }
 
-/// The scalar product in f64; each product of two f32 is exact there. Eight sums side by side do
-/// not wait for each other, and are always added in the same order.
-fn dot(x: ArrayView1<'_, f32>, y: ArrayView1<'_, f32>) -> f64 {
-    let (Some(x), Some(y)) = (x.to_slice(), y.to_slice()) else {
-        return dot(x.to_owned().view(), y.to_owned().view());
-    };
-    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
-    let mut sums = [0.0_f64; 8];
-    for (x, y) in x.iter().zip(y) {
-        for (sum, (&x, &y)) in sums.iter_mut().zip(x.iter().zip(y)) {
-            *sum += f64::from(x) * f64::from(y);
-        }
+/// Those of the bits that stand for slots after `slot`, where the first one stands for `left`.
+fn later(bits: u64, left: usize, slot: usize) -> u64 {
+    match (slot + 1).checked_sub(left) {
+        None => bits,
+        Some(shift) if shift < COLUMNS => bits & (u64::MAX << shift),
+        Some(_) => 0,
     }
-    for (sum, (&x, &y)) in sums.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-        *sum += f64::from(x) * f64::from(y);
-    }
-    sums.iter().sum()
 }
 
 #[cfg(test)]
@@ -243,6 +245,10 @@ mod tests {
             }
         }
         pairs
+    }
+
+    fn threshold_join(vectors: ArrayView2<'_, f32>, threshold: f64) -> Vec<Pair> {
+        super::threshold_join(vectors, threshold, NonZero::new(2).unwrap())
     }
 
     fn found(vectors: ArrayView2<'_, f32>, threshold: f64) -> Vec<(u32, u32)> {
@@ -324,21 +330,6 @@ mod tests {
             brute_force(rows.view(), 1.02).len(),
             found(rows.view(), 1.02).len()
         );
-    }
-
-    #[test]
-    fn sketches_lose_no_pair() {
-        let mut vectors = near_rows(700, 130, 21);
-        for (row, bad) in [(3, 0.0), (5, f32::NAN), (7, f32::INFINITY), (9, f32::MAX)] {
-            vectors.row_mut(row).fill(bad);
-        }
-        let rows = Rows::new(vectors.view());
-        let sketches = super::super::screen::tests::forced(vectors.view(), &rows.squares).unwrap();
-        for threshold in [0.0, 0.01, 0.1, 0.4, 1.0] {
-            let expected = rows.join_on(&Screen::plain(vectors.view()), threshold);
-            assert!(expected.len() > 20);
-            assert_eq!(rows.join_on(&sketches, threshold), expected);
-        }
     }
 
     #[test]

@@ -3,15 +3,18 @@
 //!
 //! Distance only proposes. Equal vectors do not make two texts one fact: that is for the judge.
 
+mod codes;
 mod join;
+mod kernel;
 mod linkage;
-mod screen;
+mod threads;
 
 pub use join::{Pair, threshold_join};
 pub use linkage::complete_linkage;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use join::Rows;
 use ndarray::ArrayView2;
@@ -23,6 +26,7 @@ use ndarray::ArrayView2;
 /// * `twins`: a class for each row; rows of one class have equal normalised text.
 /// * `readable`: the rows whose vectors say something about their texts.
 /// * `threshold`: greatest cosine distance between two members of a group, inclusive.
+/// * `threads`: how many are used; they do not change the answer.
 /// * `cap`: how many *different* texts a group may have, since these are what somebody must read.
 ///   Twins beside them are free: a hundred copies of one text are one group under any cap.
 ///
@@ -43,13 +47,14 @@ pub fn group(
     readable: &[bool],
     threshold: f64,
     cap: usize,
+    threads: NonZero<usize>,
 ) -> Vec<Vec<u32>> {
     let n = vectors.nrows();
     assert!(
         twins.len() == n && readable.len() == n,
         "one class and one mark for each row"
     );
-    let mut rows = Rows::new(vectors);
+    let mut rows = Rows::new(vectors, threads);
 
     let mut groups = Vec::new();
     let mut placed = Vec::new();
@@ -126,7 +131,7 @@ fn sorted(groups: Vec<Vec<usize>>) -> Vec<Vec<u32>> {
 pub fn distances(vectors: ArrayView2<'_, f32>, members: &[u32]) -> Vec<f64> {
     let indices: Vec<usize> = members.iter().map(|&row| row as usize).collect();
     let chosen = vectors.select(ndarray::Axis(0), &indices);
-    let rows = Rows::new(chosen.view());
+    let rows = Rows::new(chosen.view(), NonZero::<usize>::MIN);
 
     // Of equal rows, one is compared: twins may be many.
     let mut order: Vec<usize> = (0..indices.len())
@@ -200,6 +205,18 @@ mod tests {
     use super::*;
 
     const DIFFERENT: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
+    const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
+
+    fn group(
+        vectors: ArrayView2<'_, f32>,
+        twins: &[usize],
+        readable: &[bool],
+        threshold: f64,
+        cap: usize,
+    ) -> Vec<Vec<u32>> {
+        super::group(vectors, twins, readable, threshold, cap, THREADS)
+    }
 
     #[test]
     fn twins_are_together_wherever_their_vectors_are() {
@@ -318,7 +335,7 @@ mod tests {
         fn groups_without_twins_are_those_of_complete_linkage(n in 0..80_usize, seed: u64) {
             let rows = near_rows(n, 20, seed);
             let texts: Vec<usize> = (0..n).rev().collect();
-            let pairs = threshold_join(rows.view(), 0.1);
+            let pairs = threshold_join(rows.view(), 0.1, THREADS);
             prop_assert_eq!(
                 group(rows.view(), &texts, &vec![true; n], 0.1, 100),
                 complete_linkage(n, &pairs, 100)
@@ -357,7 +374,7 @@ mod tests {
             let rows = near_rows(n, 10, seed);
             let members: Vec<u32> = (0..n as u32).collect();
             let mut expected = vec![0.0_f64; n];
-            for pair in threshold_join(rows.view(), 2.0) {
+            for pair in threshold_join(rows.view(), 2.0, THREADS) {
                 for row in [pair.a, pair.b] {
                     expected[row as usize] = expected[row as usize].max(pair.distance);
                 }

@@ -1,7 +1,9 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
@@ -285,6 +287,7 @@ impl Stations {
                 &readable,
                 draft.plan.threshold.value,
                 self.options.max_members,
+                thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
             );
             let mut grouped = vec![false; rows.len()];
             for members in found {
