@@ -107,7 +107,11 @@ impl Stations {
             text: accepted.text,
             author: Author::Llm {
                 model: accepted.model,
-                prompt: self.llm.as_deref().map_or("", Llm::prompt_version).to_owned(),
+                prompt: self
+                    .llm
+                    .as_deref()
+                    .map_or("", Llm::prompt_version)
+                    .to_owned(),
                 tokens: accepted.tokens,
                 calls: accepted.calls,
             },
@@ -131,7 +135,7 @@ impl Stations {
                 calls,
             }))
         };
-        let Some(llm) = self.llm else {
+        let Some(llm) = &self.llm else {
             return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
         };
         let memory_type = &candidate.partition.memory_type;
@@ -201,7 +205,7 @@ impl Stations {
             return Ok(Err(faults));
         }
         let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
-        let embedded = match (self.embedder, draft.space.of_model) {
+        let embedded = match (&self.embedder, draft.space.of_model) {
             (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
             _ => None,
         };
