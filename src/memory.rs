@@ -280,6 +280,7 @@ pub struct PlannedMerge {
     /// Where its vector comes from.
     pub vector_origin: VectorOrigin,
     /// The vector to write, index dims long; empty for [`VectorOrigin::Source`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vector: Vec<f32>,
     /// What the guards saw between the sources without objecting.
     pub findings: Vec<Finding>,

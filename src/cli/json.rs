@@ -1,46 +1,79 @@
 //! The JSON documents on stdout. Their names are stable; a new name is no break, a changed one is.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::memory::Plan;
-use crate::merge::Report;
+use crate::memory::{GroupLeft, Plan};
+use crate::merge::{Done, LlmUse, Report};
 
 /// Version of all documents; it changes when a name or a meaning does.
 pub(crate) const VERSION: u32 = 1;
 
 /// `{"version", "users": […]}`, always a list, also for one user.
-pub(crate) fn users(users: Vec<Value>) -> Value {
-    json!({ "version": VERSION, "users": users })
+#[derive(Serialize)]
+pub(crate) struct Users {
+    version: u32,
+    users: Vec<User>,
 }
 
-/// A plan without its vectors, which only `apply` needs.
-pub(crate) fn plan(plan: &Plan) -> serde_json::Result<Value> {
-    let mut value = serde_json::to_value(plan)?;
-    let merges = value.get_mut("merges").and_then(Value::as_array_mut);
-    for merge in merges
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
-        merge.remove("vector");
+impl Users {
+    pub(crate) fn new(users: Vec<User>) -> Self {
+        let version = VERSION;
+        Self { version, users }
     }
-    Ok(value)
+}
+
+/// What there is to tell of one user.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum User {
+    /// What would be done.
+    Plan(Plan),
+    /// What was done.
+    Report(Box<Merged>),
+    /// Why nothing came about.
+    Failure(serde_json::Value),
 }
 
 /// What was done for one user: the merges made, those that could not be, the plan, and the cost.
-pub(crate) fn report(report: &Report) -> serde_json::Result<Value> {
-    Ok(json!({
-        "user": report.plan.user,
-        "run_id": report.run_id,
-        "merged": report.merged,
-        "not_committed": report.not_committed,
-        "llm": report.llm,
-        "stopped": report.stopped,
-        "plan": plan(&report.plan)?,
-    }))
+#[derive(Serialize)]
+pub(crate) struct Merged {
+    user: String,
+    run_id: String,
+    merged: Vec<Done>,
+    not_committed: Vec<GroupLeft>,
+    llm: LlmUse,
+    stopped: bool,
+    plan: Plan,
 }
 
-/// A user for whom nothing came about, and why.
-pub(crate) fn failure(user: &str, code: u8, message: &str) -> Value {
-    json!({ "user": user, "error": { "exit_code": code, "message": message } })
+impl User {
+    /// A plan without its vectors, which only `apply` needs.
+    pub(crate) fn plan(plan: &Plan) -> Self {
+        Self::Plan(without_vectors(plan))
+    }
+
+    pub(crate) fn report(report: Report) -> Self {
+        Self::Report(Box::new(Merged {
+            user: report.plan.user.clone(),
+            run_id: report.run_id,
+            merged: report.merged,
+            not_committed: report.not_committed,
+            llm: report.llm,
+            stopped: report.stopped,
+            plan: without_vectors(&report.plan),
+        }))
+    }
+
+    pub(crate) fn failure(user: &str, code: u8, message: &str) -> Self {
+        Self::Failure(json!({ "user": user, "error": { "exit_code": code, "message": message } }))
+    }
+}
+
+fn without_vectors(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.merges
+        .iter_mut()
+        .for_each(|merge| merge.vector.clear());
+    plan
 }

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::Value;
-
 use super::exit::{self, Exit};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
@@ -16,7 +14,9 @@ pub(super) struct Results<'a> {
     pipeline: &'a Pipeline,
     json: bool,
     progress: Line,
-    documents: Vec<Value>,
+    documents: Vec<json::User>,
+    /// Whether nothing was printed yet.
+    first: bool,
     exit: Exit,
     /// The store failed: it would fail for every further user too.
     over: bool,
@@ -31,6 +31,7 @@ impl<'a> Results<'a> {
             json,
             progress,
             documents: Vec::new(),
+            first: true,
             exit: Exit::Done,
             over: false,
         }
@@ -54,7 +55,11 @@ impl<'a> Results<'a> {
         }
         self.end_with(groups_exit(&plan.groups_left));
         let style = self.context.out.style;
-        self.show(|| json::plan(&plan), || render::plan(&plan, style))?;
+        if self.json {
+            self.documents.push(json::User::plan(&plan));
+        } else {
+            self.show(&render::plan(&plan, style))?;
+        }
         Ok(Some(plan))
     }
 
@@ -97,7 +102,7 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            self.context.out.json(&json::users(self.documents))?;
+            self.context.out.json(&json::Users::new(self.documents))?;
         }
         Ok(self.exit)
     }
@@ -120,24 +125,20 @@ impl<'a> Results<'a> {
         }
         self.end_with(groups_exit(&report.not_committed));
         let style = self.context.out.style;
-        self.show(|| json::report(&report), || render::report(&report, style))
+        if self.json {
+            self.documents.push(json::User::report(report));
+            Ok(())
+        } else {
+            self.show(&render::report(&report, style))
+        }
     }
 
-    /// Shows one of the two: rendering takes a while for a large user.
-    fn show(
-        &mut self,
-        document: impl FnOnce() -> serde_json::Result<Value>,
-        text: impl FnOnce() -> String,
-    ) -> anyhow::Result<()> {
-        if self.json {
-            self.documents.push(document()?);
-        } else {
-            let gap = if self.documents.is_empty() { "" } else { "\n" };
-            self.documents.push(Value::Null);
-            let text = text();
-            self.progress
-                .aside(|| self.context.out.data(&format!("{gap}{text}")))?;
-        }
+    /// Prints what is to be told of a user.
+    fn show(&mut self, text: &str) -> anyhow::Result<()> {
+        let gap = if self.first { "" } else { "\n" };
+        self.first = false;
+        self.progress
+            .aside(|| self.context.out.data(&format!("{gap}{text}")))?;
         Ok(())
     }
 
@@ -147,8 +148,11 @@ impl<'a> Results<'a> {
         self.over |= exit == Exit::Store;
         self.end_with(exit);
         if self.json {
-            self.documents
-                .push(json::failure(user, exit.code(), &output::message(&error)));
+            self.documents.push(json::User::failure(
+                user,
+                exit.code(),
+                &output::message(&error),
+            ));
         }
         let error = error.context(format!("user {}", render::user(user)));
         self.progress.aside(|| self.context.out.error(&error));

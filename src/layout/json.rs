@@ -152,6 +152,9 @@ impl Scanner<'_> {
     fn value(&mut self) -> Option<Range<usize>> {
         self.blanks();
         let start = self.at;
+        if self.flat_array().is_some() {
+            return Some(start..self.at);
+        }
         let mut depth = 0usize;
         loop {
             match self.peek()? {
@@ -171,6 +174,14 @@ impl Scanner<'_> {
                 return Some(start..self.at);
             }
         }
+    }
+
+    /// Goes past an array that has no strings, arrays or objects in it, such as a vector.
+    fn flat_array(&mut self) -> Option<()> {
+        let inner = self.text.as_bytes()[self.at..].strip_prefix(b"[")?;
+        let length = memchr::memchr(b']', inner)?;
+        let flat = memchr::memchr3(b'"', b'[', b'{', &inner[..length]).is_none();
+        flat.then(|| self.at += length + 2)
     }
 
     /// Goes past a number or a word.

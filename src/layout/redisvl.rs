@@ -161,7 +161,7 @@ impl Redisvl {
     }
 
     fn hash_members(&self, fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Map<String, Value>, NotRead> {
-        let mut members = Map::new();
+        let mut members = Map::with_capacity(fields.len());
         let mut not_utf8 = None;
         for (name, value) in fields {
             let Ok(name) = std::str::from_utf8(name) else {

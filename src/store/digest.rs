@@ -20,11 +20,10 @@ pub fn record_digest(record: &Record) -> Digest {
             let mut sorted: Vec<_> = fields.iter().collect();
             sorted.sort();
             let mut sha = Sha1::new();
-            for (name, value) in sorted {
-                for part in [name, value] {
-                    sha.update(format!("{}:", part.len()));
-                    sha.update(part);
-                }
+            for part in sorted.into_iter().flat_map(|(name, value)| [name, value]) {
+                sha.update(part.len().to_string());
+                sha.update(b":");
+                sha.update(part);
             }
             finish(sha)
         }

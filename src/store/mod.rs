@@ -18,6 +18,7 @@ mod functions;
 mod keys;
 mod lease;
 mod ledger;
+mod numbers;
 mod query;
 mod reply;
 mod undo;

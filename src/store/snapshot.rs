@@ -18,6 +18,10 @@ use crate::store::index::IndexFacts;
 use crate::store::listing::{self, Found, Keys};
 use crate::store::records::{self, Fetched};
 
+/// Chunks of keys that are asked for at once: the server, the client's parser and the reader of
+/// records each have one in hand.
+const READS_AHEAD: usize = 4;
+
 /// One user's memories at one time, without their full records.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -64,6 +68,7 @@ async fn read(
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
     let keys: Vec<_> = keys.into_iter().collect();
+    collected.expected = keys.len();
     let chunks: Vec<_> = keys.chunks(records::CHUNK).map(<[_]>::to_vec).collect();
     let storage = facts.storage;
     let reads = stream::iter(chunks).map(|chunk| {
@@ -74,8 +79,7 @@ async fn read(
             fetched.map(|fetched| (chunk, fetched))
         }
     });
-    // The server answers the next read while this one is looked at.
-    let mut reads = pin!(reads.buffered(2));
+    let mut reads = pin!(reads.buffered(READS_AHEAD));
     while let Some((chunk, fetched)) = reads.try_next().await? {
         for ((key, found), fetched) in chunk.into_iter().zip(fetched) {
             collected.take(layout, &key, found, fetched);
@@ -88,8 +92,11 @@ async fn read(
 struct Collected {
     user: String,
     memories: Vec<Memory>,
+    /// The rows of the matrix, one after the other.
     numbers: Vec<f32>,
     dims: usize,
+    /// How many rows there may be.
+    expected: usize,
     left_alone: Vec<LeftAlone>,
     foreign: usize,
     similar_users: BTreeSet<String>,
@@ -102,6 +109,7 @@ impl Collected {
             memories: Vec::new(),
             numbers: Vec::new(),
             dims: 0,
+            expected: 0,
             left_alone: Vec::new(),
             foreign: 0,
             similar_users: BTreeSet::new(),
@@ -158,12 +166,9 @@ impl Collected {
         let Reading { mut memory, vector } = reading;
         if self.memories.is_empty() {
             self.dims = vector.len();
+            self.numbers.reserve_exact(self.expected * self.dims);
         }
-        let length = vector
-            .iter()
-            .map(|n| f64::from(*n) * f64::from(*n))
-            .sum::<f64>()
-            .sqrt();
+        let length = squares(&vector).sqrt();
         if vector.len() != self.dims || !length.is_normal() {
             let detail = "the vector has no direction or another length than the others";
             return self.leave(&memory.key, Reason::BadVector, detail);
@@ -209,6 +214,17 @@ impl Collected {
             similar_users: self.similar_users.into_iter().collect(),
         })
     }
+}
+
+/// The sum of the squares, in sums side by side, which a processor adds at once.
+fn squares(vector: &[f32]) -> f64 {
+    let mut sums = [0.0; 8];
+    for chunk in vector.chunks(sums.len()) {
+        for (sum, n) in sums.iter_mut().zip(chunk) {
+            *sum += f64::from(*n) * f64::from(*n);
+        }
+    }
+    sums.iter().sum()
 }
 
 fn folded(user: &str) -> String {

@@ -3,6 +3,8 @@
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
+use super::numbers;
+
 /// The data type of the numbers in a vector field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -124,12 +126,12 @@ pub fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, Vecto
         });
     }
     let numbers = match dtype {
-        Dtype::Float32 => numbers(bytes, f32::from_le_bytes),
-        Dtype::Float64 => numbers(bytes, |number| f64::from_le_bytes(number) as f32),
-        Dtype::Float16 => numbers(bytes, |number| f16::from_le_bytes(number).to_f32()),
-        Dtype::Bfloat16 => numbers(bytes, |number| bf16::from_le_bytes(number).to_f32()),
-        Dtype::Int8 => numbers(bytes, |number| f32::from(i8::from_le_bytes(number))),
-        Dtype::Uint8 => numbers(bytes, |number| f32::from(u8::from_le_bytes(number))),
+        Dtype::Float32 => each(bytes, f32::from_le_bytes),
+        Dtype::Float64 => each(bytes, |number| f64::from_le_bytes(number) as f32),
+        Dtype::Float16 => each(bytes, |number| f16::from_le_bytes(number).to_f32()),
+        Dtype::Bfloat16 => each(bytes, |number| bf16::from_le_bytes(number).to_f32()),
+        Dtype::Int8 => each(bytes, |number| f32::from(i8::from_le_bytes(number))),
+        Dtype::Uint8 => each(bytes, |number| f32::from(u8::from_le_bytes(number))),
     };
     check_held(&numbers, Dtype::Float32)?;
     Ok(numbers)
@@ -193,17 +195,7 @@ pub fn quantized(vector: &[f32], dtype: Dtype) -> Result<Vec<f32>, VectorError> 
 /// # Errors
 /// [`VectorError`] if it is no such array of `dims` numbers that `dtype` holds, or all are zero.
 pub fn from_json(text: &str, dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
-    let inner = text
-        .trim()
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .ok_or(VectorError::NotNumbers)?;
-    let mut numbers = Vec::with_capacity(dims);
-    if !inner.trim().is_empty() {
-        for number in inner.split(',') {
-            numbers.push(json_number(number.trim()).ok_or(VectorError::NotNumbers)?);
-        }
-    }
+    let numbers = numbers::parse(text, dims).ok_or(VectorError::NotNumbers)?;
     if numbers.len() != dims {
         return Err(VectorError::Dims {
             found: numbers.len(),
@@ -228,20 +220,7 @@ pub fn to_json(vector: &[f32], dtype: Dtype) -> Result<String, VectorError> {
     Ok(format!("[{}]", numbers.join(",")))
 }
 
-/// A number of JSON's grammar; `parse` alone would also take `inf`, `nan` and `+1`.
-fn json_number(text: &str) -> Option<f32> {
-    let plain = text
-        .bytes()
-        .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
-    let starts = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    if plain && starts {
-        text.parse().ok()
-    } else {
-        None
-    }
-}
-
-fn numbers<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
     bytes
         .as_chunks::<N>()
         .0

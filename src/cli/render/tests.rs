@@ -80,10 +80,10 @@ fn lines_fit_the_terminal() {
 
 #[test]
 fn json_documents_have_stable_names() {
-    let documents = vec![
-        json::plan(&sample::plan()).unwrap(),
-        json::report(&sample::report()).unwrap(),
-        json::failure("alice", 6, "busy"),
+    let users = vec![
+        json::User::plan(&sample::plan()),
+        json::User::report(sample::report()),
+        json::User::failure("alice", 6, "busy"),
     ];
-    assert_snapshot!(format!("{:#}", json::users(documents)));
+    assert_snapshot!(serde_json::to_string_pretty(&json::Users::new(users)).unwrap());
 }

@@ -74,14 +74,15 @@ pub(crate) fn escape(text: &str) -> String {
 /// The same for a JSON document, where such characters are only ever inside strings.
 pub(crate) fn escape_json(document: &str) -> String {
     let mut safe = String::with_capacity(document.len());
-    for c in document.chars() {
-        match c {
-            c if c != '\n' && (c.is_control() || reorders(c)) => {
-                safe.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            c => safe.push(c),
+    let mut kept = 0;
+    for (at, c) in document.char_indices() {
+        if c != '\n' && (c.is_control() || reorders(c)) {
+            safe.push_str(&document[kept..at]);
+            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            kept = at + c.len_utf8();
         }
     }
+    safe.push_str(&document[kept..]);
     safe
 }
 
