@@ -13,6 +13,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod embed;
+pub mod eval;
 pub mod group;
 pub mod http;
 pub mod judge;

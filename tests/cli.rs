@@ -368,3 +368,79 @@ fn plans_of_other_versions_are_refused() {
         .stdout("")
         .stderr(contains("nothing to do"));
 }
+
+const PAIRS: &str = r#"{"id":"p1","a":"Likes tea","b":"Likes tea.","label":"same","kind":"surface","lang":"en","source":"own"}
+{"id":"p2","a":"Has 2 cats","b":"Has 3 cats","label":"different","kind":"number","lang":"en","source":"own"}
+{"id":"p3","a":"Likes tea","b":" ","label":"different","kind":"blank","lang":"en","source":"own"}
+"#;
+
+#[test]
+fn eval_measures_pairs_without_server_and_model() {
+    let cli = Cli::new().file("pairs.jsonl", PAIRS);
+    let args = ["eval", "pairs.jsonl", "--decisions", "out.jsonl", "--json"];
+    let assert = cli
+        .run(&args)
+        .success()
+        .stderr(contains("distances are not known"));
+    let document: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    let all = &document["rows"][0]["rates"];
+    assert_eq!(all["recall"]["hits"], 1);
+    assert_eq!(all["false_merges"]["hits"], 0);
+    assert_eq!(all["false_merges"]["of"], 2);
+    let decisions = fs::read_to_string(cli.dir.path().join("out.jsonl")).unwrap();
+    let lines: Vec<&str> = decisions.lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(
+        lines[0],
+        r#"{"id":"p1","verdict":"same","merged":true,"distance":null,"reasons":[]}"#
+    );
+    assert!(lines[1].contains(r#""verdict":"different","merged":false"#));
+    assert!(lines[1].contains("numbers: 2 ≠ 3"), "{}", lines[1]);
+    assert!(lines[2].contains("empty-text"), "{}", lines[2]);
+    for name in ["report.md", "report.html"] {
+        let _ = cli.stdout(&["eval", "pairs.jsonl", "--report", name]);
+        let report = fs::read_to_string(cli.dir.path().join(name)).unwrap();
+        assert!(
+            report.contains("own/surface") && report.contains("0.10"),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn eval_scores_groups() {
+    let group = r#"{"id":"g1","members":[{"id":"m1","content":"Likes tea","metadata":{"user_id":"a"}},{"id":"m2","content":"likes tea.","metadata":{"user_id":"a"}},{"id":"m3","content":"Likes tea","metadata":{"user_id":"b"}}],"facts":["tea"],"forbidden":[],"partition":[["m1","m2"],["m3"]],"block_actions":["merge","keep"]}"#;
+    let cli = Cli::new().file("groups.jsonl", group);
+    let out = cli.stdout(&[
+        "eval",
+        "groups.jsonl",
+        "--groups",
+        "--decisions",
+        "out.jsonl",
+    ]);
+    assert!(out.contains("1 of 1 (100.0 %)"), "{out}");
+    let decision = fs::read_to_string(cli.dir.path().join("out.jsonl")).unwrap();
+    assert_eq!(
+        decision.trim_end(),
+        r#"{"id":"g1","partition":[["m1","m2"],["m3"]],"merged":[{"ids":["m1","m2"],"text":"likes tea.","history":[]}],"skipped":[]}"#
+    );
+}
+
+#[test]
+fn eval_and_calibrate_say_what_is_wrong_with_their_input() {
+    let cli = Cli::new()
+        .file("pairs.jsonl", PAIRS)
+        .file("bad.jsonl", "{}\n");
+    let fails = |args: &[&str], code: i32, text: &str| {
+        cli.run(args).code(code).stderr(contains(text));
+    };
+    fails(&["eval", "bad.jsonl"], 2, "line 1 is no pair");
+    fails(&["eval", "none.jsonl"], 1, "none.jsonl cannot be read");
+    fails(
+        &["eval", "pairs.jsonl", "--report", "x.pdf"],
+        2,
+        ".md or .html",
+    );
+    fails(&["calibrate", "pairs.jsonl"], 2, "--onnxruntime");
+    fails(&["calibrate", "pairs.jsonl", "--budget", "7"], 2, "a share");
+}

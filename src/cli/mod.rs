@@ -2,10 +2,13 @@
 
 mod apply;
 mod args;
+mod bench;
+mod calibrate;
 mod check;
 mod completions;
 mod config;
 mod doctor;
+mod eval;
 mod exit;
 mod history;
 mod inspect;
@@ -66,6 +69,8 @@ enum Command {
     Show(show::Args),
     Doctor(doctor::Args),
     Inspect(inspect::Args),
+    Eval(eval::Args),
+    Calibrate(calibrate::Args),
     SelfCheck(self_check::Args),
     Config(config::Args),
     Completions(completions::Args),
@@ -162,6 +167,8 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Show(args) => block_on(context, false, show::run(&args, context)),
         Command::Doctor(args) => block_on(context, false, doctor::run(&args, context)),
         Command::Inspect(args) => block_on(context, false, inspect::run(&args, context)),
+        Command::Eval(args) => block_on(context, false, eval::run(&args, context)),
+        Command::Calibrate(args) => block_on(context, false, calibrate::run(&args, context)),
     }
 }
 

@@ -78,12 +78,16 @@ pub(super) fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Emb
 
 /// A built-in manifest by name, or one's own by its path.
 fn manifest(model: &str) -> anyhow::Result<Manifest> {
-    let is_path = model.ends_with(".toml") || model.contains(std::path::MAIN_SEPARATOR);
-    Ok(if is_path {
+    Ok(if is_manifest_path(model) {
         Manifest::load(Path::new(model))?
     } else {
         Manifest::named(model)?
     })
+}
+
+/// Whether a model is named by the path of its manifest.
+pub(super) fn is_manifest_path(model: &str) -> bool {
+    model.ends_with(".toml") || model.contains(std::path::MAIN_SEPARATOR)
 }
 
 /// The LLM; `None` where none is to be asked.
@@ -134,10 +138,29 @@ pub(super) async fn pipeline(
     } else {
         None
     };
-    let clock = SystemClock;
+    let check_after = indexes_in_background(&mut conn).await;
     let options = MergeOptions {
-        check_after: indexes_in_background(&mut conn).await,
-        threshold: settings.threshold(embedder.as_ref().and_then(|model| model.threshold())),
+        check_after,
+        ..merge_options(context, embedder.as_deref())
+    };
+    Ok(Pipeline {
+        conn,
+        functions,
+        index,
+        layout,
+        embedder,
+        llm,
+        clock: Arc::new(SystemClock),
+        options,
+    })
+}
+
+/// The settings of a run, with the threshold of the model where none is set.
+pub(super) fn merge_options(context: &Context, model: Option<&dyn Embedder>) -> MergeOptions {
+    let settings = &context.settings;
+    MergeOptions {
+        check_after: false,
+        threshold: settings.threshold(model.and_then(|model| model.threshold())),
         distance: settings.distance,
         write_vector: settings.write_vector,
         max_members: settings.max_members,
@@ -148,19 +171,9 @@ pub(super) async fn pipeline(
         ledger_retention: ledger_retention(settings),
         lease_ttl: settings.lease_ttl,
         llm_concurrency: settings.llm_concurrency,
-        run_id: clock.id(),
+        run_id: SystemClock.id(),
         stop: Arc::clone(&context.stopping),
-    };
-    Ok(Pipeline {
-        conn,
-        functions,
-        index,
-        layout,
-        embedder,
-        llm,
-        clock: Arc::new(clock),
-        options,
-    })
+    }
 }
 
 /// Whether the search module has workers, so that a write may be found a moment later only.

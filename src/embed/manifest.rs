@@ -46,8 +46,41 @@ pub struct Manifest {
     pub match_tolerance: f64,
     /// The calibrated threshold (cosine distance) for grouping, if there is one.
     pub threshold: Option<f64>,
+    /// What the threshold was calibrated on.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
     /// One ONNX graph and `tokenizer.json`.
     pub files: Vec<ModelFile>,
+}
+
+/// The evidence for a calibrated threshold.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// The false-merge rate that was allowed, 0 … 1.
+    pub budget: f64,
+    /// The rates at the threshold, of all pairs first, then by source.
+    #[serde(default)]
+    pub rows: Vec<CalibrationRow>,
+}
+
+/// The rates of some labelled pairs at the calibrated threshold.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CalibrationRow {
+    /// Which pairs.
+    pub pairs: String,
+    /// Pairs of one fact that were merged.
+    pub same_merged: usize,
+    /// Pairs of one fact.
+    pub same: usize,
+    /// Other pairs that were merged.
+    pub false_merges: usize,
+    /// Other pairs.
+    pub not_same: usize,
+    /// The upper end of the 95 % interval of the false-merge rate.
+    #[serde(default)]
+    pub at_most: Option<f64>,
 }
 
 /// How the vectors of a text's tokens become one vector.
@@ -78,8 +111,16 @@ impl Manifest {
     /// # Errors
     /// [`EmbedError::UnknownModel`] with the names that exist.
     pub fn named(name: &str) -> Result<Self, EmbedError> {
+        Self::parse(Self::text(name)?, name)
+    }
+
+    /// The text of the built-in manifest with this name.
+    ///
+    /// # Errors
+    /// [`EmbedError::UnknownModel`] with the names that exist.
+    pub fn text(name: &str) -> Result<&'static str, EmbedError> {
         match BUILT_IN.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => Self::parse(text, name),
+            Some((_, text)) => Ok(text),
             None => Err(EmbedError::UnknownModel {
                 name: name.to_owned(),
                 known: BUILT_IN
@@ -114,7 +155,11 @@ impl Manifest {
         self.files.iter().find(|file| file.name == "tokenizer.json")
     }
 
-    fn parse(text: &str, origin: &str) -> Result<Self, EmbedError> {
+    /// Reads the text of a manifest; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// [`EmbedError::BadManifest`].
+    pub fn parse(text: &str, origin: &str) -> Result<Self, EmbedError> {
         let bad = |detail: String| EmbedError::BadManifest {
             origin: origin.to_owned(),
             detail,

@@ -12,7 +12,7 @@ mod tokenize;
 
 use std::path::PathBuf;
 
-pub use manifest::{DEFAULT_MODEL, Manifest, ModelFile, Pooling};
+pub use manifest::{Calibration, CalibrationRow, DEFAULT_MODEL, Manifest, ModelFile, Pooling};
 pub use onnx::Onnx;
 pub(crate) use pool::distance;
 pub use proof::{Proof, Sample, choose, prove};

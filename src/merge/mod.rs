@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt as _, stream};
 use redis::aio::ConnectionManager;
 use tokio::task::JoinSet;
 
@@ -263,10 +263,17 @@ impl Stations {
     /// [`MergeError`]: the embedder, or none where one is needed.
     pub async fn plan(&self, index: &str, snapshot: Snapshot) -> Result<Plan, MergeError> {
         let mut draft = self.draft(index, snapshot).await?;
-        for candidate in std::mem::take(&mut draft.candidates) {
-            let keeps = candidate.parts.iter().map(|part| part.keep);
-            let said = keeps.map(|row| Said::of(&draft.snapshot.memories[row]));
-            let asked = self.ask(&draft, &candidate, said.collect()).await?;
+        let candidates = std::mem::take(&mut draft.candidates);
+        let asked: Vec<Asked> = stream::iter(&candidates)
+            .map(|candidate| {
+                let keeps = candidate.parts.iter().map(|part| part.keep);
+                let said = keeps.map(|row| Said::of(&draft.snapshot.memories[row]));
+                self.ask(&draft, candidate, said.collect())
+            })
+            .buffered(self.options.llm_concurrency.max(1))
+            .try_collect()
+            .await?;
+        for asked in asked {
             draft.plan.merges.extend(asked.merges);
             draft.plan.groups_left.extend(asked.left);
         }
