@@ -170,26 +170,26 @@ settings! {
         redis_url ("URL"): SecretUrl = "redis://127.0.0.1:6379";
         /// How long to wait for one answer of the server
         redis_timeout ("TIME"): Duration = "30s";
-        /// Name of the search index that holds the memories
-        index ("NAME"): String = "agent_memories";
+        /// Name of the search index that holds the memories; unset = the usual one of the layout, such as agent_memories
+        index ("NAME"): Option<String> = "";
         /// How the memories are laid out in it (see `memfold inspect`)
         layout ("LAYOUT"): LayoutName = "redisvl";
     }
     "Fields of a memory" {
         /// Field that holds the text
-        fields_text ("FIELD"): String = "content";
+        fields_text ("FIELD"): Option<String> = "";
         /// Field that holds the vector
-        fields_vector ("FIELD"): String = "embedding";
+        fields_vector ("FIELD"): Option<String> = "";
         /// Field that holds the user id
-        fields_user ("FIELD"): String = "user_id";
+        fields_user ("FIELD"): Option<String> = "";
         /// Field that holds the type, such as episodic or semantic
-        fields_memory_type ("FIELD"): String = "memory_type";
+        fields_memory_type ("FIELD"): Option<String> = "";
         /// Field that holds the memory's own id
-        fields_id ("FIELD"): String = "memory_id";
+        fields_id ("FIELD"): Option<String> = "";
         /// Field that holds the date of creation
-        fields_created_at ("FIELD"): String = "created_at";
+        fields_created_at ("FIELD"): Option<String> = "";
         /// Field that holds the metadata, and after a merge its provenance
-        fields_metadata ("FIELD"): String = "metadata";
+        fields_metadata ("FIELD"): Option<String> = "";
         /// Further fields, comma-separated, whose values must be equal for memories to be merged, such as namespace
         fields_scope ("FIELDS"): Vec<String> = "";
         /// Time zone of dates that name none
@@ -322,6 +322,11 @@ impl Settings {
         }
     }
 
+    /// The name of the index in force: the setting, else the usual one of the layout.
+    pub fn index(&self) -> &str {
+        self.index.as_deref().unwrap_or(self.layout.kind().index)
+    }
+
     /// True if an LLM is to write the texts that no source says by itself.
     pub fn uses_llm(&self) -> bool {
         match self.summarizer {
@@ -333,6 +338,12 @@ impl Settings {
 
     fn check(&self) -> Result<(), ConfigError> {
         let conflict = |text: &str| Err(ConfigError::Conflict(text.to_owned()));
+        if self.index().is_empty() {
+            return Err(ConfigError::Conflict(format!(
+                "layout {} has no usual index: name yours with --index",
+                self.layout.kind().name
+            )));
+        }
         if self.summarizer == Summarizer::Llm && self.llm_url.is_none() {
             return conflict("summarizer = llm needs a server: set --llm-url");
         }

@@ -54,6 +54,8 @@ pub struct Memory {
     pub digest: Digest,
     /// The merge that wrote this memory, if memfold did.
     pub merge_id: Option<String>,
+    /// Whether the library says that it must never go: it may take a result, but not retire.
+    pub pinned: bool,
 }
 
 /// Why a memory or a group was left alone. Each is counted and shown; none is silent.
@@ -96,6 +98,8 @@ pub enum Reason {
     GroupTooLarge,
     /// The members expire at different times.
     DifferentExpiry,
+    /// It must never go, and so must another one that says the same.
+    Pinned,
     /// A member changed between snapshot and commit.
     Changed,
     /// The result could not be seen through the index; nothing was written.
@@ -133,6 +137,7 @@ impl Reason {
             Self::VerificationFailed => "verification-failed",
             Self::GroupTooLarge => "group-too-large",
             Self::DifferentExpiry => "different-expiry",
+            Self::Pinned => "pinned",
             Self::Changed => "changed",
             Self::NotVisible => "not-visible",
             Self::Vetoed => "vetoed",

@@ -171,7 +171,7 @@ fn a_setting_has_one_precedence() {
     assert_eq!(settings["ttl"]["origin"], "default");
     assert_eq!(settings["llm_url"]["value"], serde_json::Value::Null);
     let settings = &show(&["--config", "other.toml"])["settings"];
-    assert_eq!(settings["fields.text"]["value"], "content");
+    assert_eq!(settings["fields.text"]["value"], serde_json::Value::Null);
 }
 
 #[test]

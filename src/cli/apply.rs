@@ -49,7 +49,7 @@ fn index(file: &PlanFile, context: &Context) -> anyhow::Result<Option<String>> {
             other.index
         )));
     }
-    let set = &context.settings.index;
+    let set = context.settings.index();
     if context.settings.origin("index") != &Origin::Default && set != index {
         return Err(usage(format!(
             "the plan is for index {index}, the settings say {set}"

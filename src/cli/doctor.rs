@@ -11,7 +11,7 @@ use super::check::{self, Check};
 use super::exit::Exit;
 use super::{Context, open, output};
 use crate::config::Settings;
-use crate::layout::Layout;
+use crate::layout::{FieldUse, Layout};
 use crate::store::StoreError;
 use crate::store::index::{FieldKind, IndexFacts, index_facts};
 use crate::store::vector_field::Metric;
@@ -46,25 +46,24 @@ async fn checks(settings: &Settings) -> Vec<Check> {
         }
     };
     let mut of_store = server::checks(&mut conn).await;
-    let facts = match index_facts(&mut conn, &settings.index).await {
+    let facts = match index_facts(&mut conn, settings.index()).await {
         Ok(facts) => facts,
         Err(error) => {
             of_store.push(no_facts(&error));
             if matches!(error, StoreError::Permission(_)) {
-                of_store.extend(permissions::checks(&mut conn, &settings.index, None).await);
+                of_store.extend(permissions::checks(&mut conn, settings.index(), None).await);
             }
             of_store.append(&mut checks);
             return of_store;
         }
     };
-    of_store.extend(index(settings, &facts));
+    let layout = open::layout(&mut conn, settings, &facts).await;
+    of_store.extend(index(settings, &facts, layout.as_deref()));
     of_store.push(server::undo_store(&mut conn, facts.storage).await);
-    of_store.extend(permissions::checks(&mut conn, &settings.index, Some(&facts)).await);
+    of_store.extend(permissions::checks(&mut conn, settings.index(), Some(&facts)).await);
     of_store.append(&mut checks);
-    let layout = open::layout(settings, &facts);
     if let (Some(embedder), Ok(layout)) = (embedder, layout) {
-        let layout: &dyn Layout = layout.as_ref();
-        of_store.push(embedding::proof(&mut conn, &facts, layout, embedder).await);
+        of_store.push(embedding::proof(&mut conn, &facts, layout.as_ref(), embedder).await);
     }
     of_store
 }
@@ -80,8 +79,18 @@ fn no_facts(error: &StoreError) -> Check {
 }
 
 /// The index: its vectors, its fields, and whether it is complete.
-fn index(settings: &Settings, facts: &IndexFacts) -> Vec<Check> {
-    let mut checks = vec![vectors(settings, facts), fields(settings, facts)];
+fn index(
+    settings: &Settings,
+    facts: &IndexFacts,
+    layout: Result<&dyn Layout, &StoreError>,
+) -> Vec<Check> {
+    let mut checks = match layout {
+        Ok(layout) => vec![vectors(settings, facts, layout), fields(facts, layout)],
+        Err(error) => {
+            let advice = "`memfold inspect` shows the index's fields and the flags to use";
+            vec![Check::fail("index", error.to_string(), advice)]
+        }
+    };
     checks.push(if facts.indexing {
         let found = format!("being built, {:.0} % done", facts.percent * 100.0);
         Check::fail(
@@ -103,19 +112,14 @@ fn index(settings: &Settings, facts: &IndexFacts) -> Vec<Check> {
     checks
 }
 
-fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
-    let field = match facts.vector(&settings.fields_vector) {
+fn vectors(settings: &Settings, facts: &IndexFacts, layout: &dyn Layout) -> Check {
+    let holder = layout.vector_index().unwrap_or(facts);
+    let field = match holder.vector(layout.vector_field()) {
         Ok(field) => field,
-        Err(error) => {
-            let advice = "`memfold inspect` shows the index's fields and the flags to use";
-            return Check::fail("index", error.to_string(), advice);
-        }
+        Err(error) => return Check::failed("index", error),
     };
     let storage = facts.storage.name();
-    let vector = match facts
-        .field(&settings.fields_vector)
-        .map(|field| &field.kind)
-    {
+    let vector = match holder.field(layout.vector_field()).map(|field| &field.kind) {
         Some(FieldKind::Vector(v)) => format!(", {} × {}, {}", v.dims, v.data_type, v.metric),
         _ => String::new(),
     };
@@ -131,31 +135,29 @@ fn vectors(settings: &Settings, facts: &IndexFacts) -> Check {
     Check::ok("index", found)
 }
 
-/// Text and user must be in the index; what else is not in it is read from the records.
-fn fields(settings: &Settings, facts: &IndexFacts) -> Check {
-    let missing = |names: &[&String]| -> Vec<String> {
-        let gone = names.iter().filter(|name| facts.field(name).is_none());
-        gone.map(|name| format!("`{name}`")).collect()
-    };
-    let needed = missing(&[&settings.fields_text, &settings.fields_user]);
-    if !needed.is_empty() {
-        let found = format!("{} has no field {}", facts.name, needed.join(", "));
-        let advice = "name the fields with --fields-text, --fields-user; `memfold inspect` lists \
-                      those of the index";
+/// What the layout needs must be in the index; what else is not in it is read from the records.
+fn fields(facts: &IndexFacts, layout: &dyn Layout) -> Check {
+    let missing = open::missing_fields(facts, layout);
+    if !missing.is_empty() {
+        let names: Vec<String> = missing
+            .iter()
+            .map(|(_, name)| format!("`{name}`"))
+            .collect();
+        let flags: Vec<&str> = missing.iter().map(|(flag, _)| flag.as_str()).collect();
+        let found = format!("{} has no field {}", facts.name, names.join(", "));
+        let advice = format!(
+            "name the fields with {}; `memfold inspect` lists those of the index",
+            flags.join(", ")
+        );
         return Check::fail("fields", found, advice);
     }
-    let others = [
-        &settings.fields_memory_type,
-        &settings.fields_id,
-        &settings.fields_created_at,
-        &settings.fields_metadata,
-    ];
-    let others = missing(
-        &others
-            .into_iter()
-            .chain(&settings.fields_scope)
-            .collect::<Vec<_>>(),
-    );
+    let unknown = |field: &FieldUse| facts.field(&field.name).is_none();
+    let others: Vec<String> = layout
+        .fields()
+        .iter()
+        .filter(|field| unknown(field))
+        .map(|field| format!("`{}`", field.name))
+        .collect();
     if others.is_empty() {
         return Check::ok("fields", "all are in the index");
     }

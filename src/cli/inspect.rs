@@ -6,7 +6,7 @@ use super::looks::{Look, look};
 use super::render::{columns, count, escape, user};
 use super::{Context, json, open};
 use crate::store::index::{Field, FieldKind, IndexFacts, VectorFacts, indexes};
-use crate::store::listing::users;
+use crate::store::listing::users_by;
 
 /// User ids shown without --verbose.
 const FEW: usize = 5;
@@ -61,7 +61,10 @@ async fn users_of(
     facts: &IndexFacts,
     look: &Look,
 ) -> Option<Vec<String>> {
-    users(conn, facts, look.user_field.as_deref()?).await.ok()
+    let field = look.user_field.as_deref()?;
+    users_by(conn, facts, field, |user| Some(user.to_owned()))
+        .await
+        .ok()
 }
 
 fn document(seen: &Seen) -> Value {

@@ -52,7 +52,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
-    let pipeline = open::pipeline(context, &context.settings.index, !args.dry_run).await?;
+    let pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();
     for user in users(args, &pipeline).await? {

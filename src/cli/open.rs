@@ -10,10 +10,9 @@ use redis::aio::ConnectionManager;
 use super::Context;
 use super::exit::usage;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{LayoutName, Settings};
+use crate::config::Settings;
 use crate::embed::{Embedder, Manifest, Onnx};
-use crate::layout::Layout;
-use crate::layout::redisvl::{Redisvl, RedisvlFields};
+use crate::layout::{Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, connect};
 use crate::store::index::{IndexFacts, index_facts};
@@ -33,19 +32,26 @@ pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, Stor
     connect(&settings.redis_url.expose().into(), &options).await
 }
 
-/// The layout over an index.
-pub(super) fn layout(
+/// The layout of the settings over an index.
+pub(super) async fn layout(
+    conn: &mut ConnectionManager,
     settings: &Settings,
     facts: &IndexFacts,
 ) -> Result<Arc<dyn Layout>, StoreError> {
-    let LayoutName::Redisvl = settings.layout;
-    let layout = Redisvl::new(&fields(settings), facts, settings.timezone.clone())?;
-    Ok(Arc::new(layout))
+    let (kind, options) = (settings.layout.kind(), layout_options(settings));
+    let mut more = Vec::new();
+    for name in (kind.more)(&options, &facts.name) {
+        more.push(match index_facts(conn, &name).await {
+            Ok(facts) => Some(facts),
+            Err(StoreError::NoIndex { .. }) => None,
+            Err(error) => return Err(error),
+        });
+    }
+    (kind.open)(&options, facts, &more)
 }
 
-/// The names of the fields, from the settings.
-pub(super) fn fields(settings: &Settings) -> RedisvlFields {
-    RedisvlFields {
+fn layout_options(settings: &Settings) -> Options {
+    Options {
         text: settings.fields_text.clone(),
         vector: settings.fields_vector.clone(),
         user: settings.fields_user.clone(),
@@ -54,7 +60,23 @@ pub(super) fn fields(settings: &Settings) -> RedisvlFields {
         created_at: settings.fields_created_at.clone(),
         metadata: settings.fields_metadata.clone(),
         scope: settings.fields_scope.clone(),
+        naive_zone: settings.timezone.clone(),
     }
+}
+
+/// The fields that the layout needs in the index and that it has not: the flag that names each, and
+/// the name.
+pub(super) fn missing_fields(facts: &IndexFacts, layout: &dyn Layout) -> Vec<(String, String)> {
+    let needed = layout.fields().into_iter().filter(|field| field.needed);
+    needed
+        .filter(|field| facts.field(&field.name).is_none())
+        .map(|field| (flag(field.role), field.name))
+        .collect()
+}
+
+/// The flag that names the field of a role.
+pub(super) fn flag(role: &str) -> String {
+    format!("--fields-{}", role.replace('_', "-"))
 }
 
 /// The embedding model; `None` where no ONNX Runtime is configured.
@@ -125,7 +147,7 @@ pub(super) async fn pipeline(
     let llm = llm(settings)?;
     let mut conn = store(settings).await?;
     let index = index_facts(&mut conn, index).await?;
-    let layout = layout(settings, &index)?;
+    let layout = layout(&mut conn, settings, &index).await?;
     let functions = if writes {
         Functions::load(&mut conn).await?
     } else {
@@ -196,7 +218,7 @@ pub(super) async fn all_users(pipeline: &Pipeline) -> Result<Vec<String>, StoreE
     users(
         &mut pipeline.conn.clone(),
         &pipeline.index,
-        pipeline.layout.user_field(),
+        pipeline.layout.as_ref(),
     )
     .await
 }

@@ -171,14 +171,13 @@ impl<'a> Results<'a> {
 
     /// The error where not one record could be read and a field's name is unknown to the index.
     fn misread(&self, plan: &Plan) -> Option<anyhow::Error> {
-        let settings = &self.context.settings;
-        let roles = [
-            ("--fields-text", &settings.fields_text),
-            ("--fields-user", &settings.fields_user),
-        ];
-        let nothing = plan.memories == 0 && !plan.left_alone.is_empty();
-        let unknown = |(_, name): &(&str, &String)| self.pipeline.index.field(name).is_none();
-        let (flag, name) = roles.into_iter().find(|role| nothing && unknown(role))?;
+        if plan.memories > 0 || plan.left_alone.is_empty() {
+            return None;
+        }
+        let (flag, name) =
+            open::missing_fields(&self.pipeline.index, self.pipeline.layout.as_ref())
+                .into_iter()
+                .next()?;
         let message = format!(
             "none of {} records could be read, and index {} has no field `{name}` ({flag}); \
              `memfold inspect` lists its fields",
@@ -201,7 +200,7 @@ impl<'a> Results<'a> {
         };
         let message = format!(
             "no memories of this user in {}; {hint}",
-            self.context.settings.index
+            self.context.settings.index()
         );
         exit::stop(Exit::NoSuchUser, message)
     }

@@ -51,7 +51,7 @@ async fn texts(
     let Ok(facts) = index_facts(conn, &merge.index).await else {
         return nothing;
     };
-    let Ok(layout) = open::layout(&context.settings, &facts) else {
+    let Ok(layout) = open::layout(conn, &context.settings, &facts).await else {
         return nothing;
     };
     let Ok(records) = originals(conn, stored).await else {

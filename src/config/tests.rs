@@ -96,7 +96,7 @@ fn every_setting_follows_one_precedence() {
 fn the_stronger_value_wins() {
     let (_dir, path) = file("index = 'of-file'");
     let env = [("MEMFOLD_INDEX", "of-env")];
-    let index = |s: &Sources| Settings::load(s).unwrap().index;
+    let index = |s: &Sources| Settings::load(s).unwrap().index().to_owned();
     assert_eq!(
         index(&sources(&[("index", "of-flag")], &env, Some(&path))),
         "of-flag"

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::layout::{Kind, NAMES, kind};
 use crate::merge::{Distance, TtlRule, WriteVector};
 
 /// A setting's type: read from its text form and shown in it.
@@ -251,10 +252,27 @@ macro_rules! choices {
 }
 
 /// Which layout the index has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayoutName {
-    /// The index of the LangGraph + redisvl recipe, with any field names.
-    Redisvl,
+#[derive(Clone, Copy, Debug)]
+pub struct LayoutName(&'static Kind);
+
+impl LayoutName {
+    /// The layout.
+    pub fn kind(self) -> &'static Kind {
+        self.0
+    }
+}
+
+impl Value for LayoutName {
+    const CHOICES: &'static [&'static str] = &NAMES;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let kind = kind(text).ok_or_else(|| format!("expected one of: {}", NAMES.join(", ")))?;
+        Ok(Self(kind))
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.0.name.to_owned())
+    }
 }
 
 /// Who writes merged texts.
@@ -300,7 +318,6 @@ impl Color {
     }
 }
 
-choices!(LayoutName { "redisvl" => Redisvl });
 choices!(Summarizer { "auto" => Auto, "extractive" => Extractive, "llm" => Llm });
 choices!(LogFormat { "text" => Text, "json" => Json });
 choices!(Color { "auto" => Auto, "always" => Always, "never" => Never });

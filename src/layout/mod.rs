@@ -1,17 +1,23 @@
 //! How a library lays memories out in Redis: one file a layout, all behind [`Layout`].
 //!
-//! A layout is pure: it reads a [`Record`] into a [`Reading`] and writes a merged one. It never
-//! talks to Redis and never sees a clock. Nothing outside this module knows a library's names.
+//! A layout is pure: it says what a snapshot has to read, reads [`Stored`] records into a
+//! [`Reading`] and writes merged ones. It never talks to Redis and never sees a clock. Nothing
+//! outside this module knows a library's names. docs/layouts.md tells how to add one.
 
 mod json;
 mod metadata;
 mod pyrepr;
 pub mod redisvl;
+mod registry;
 mod timestamp;
 
 use jiff::Timestamp;
 
 use crate::memory::{Digest, Memory, Reason};
+use crate::store::index::{IndexFacts, Storage};
+use crate::store::{group_digest, record_digest};
+
+pub use registry::{Kind, NAMES, Opened, Options, kind};
 
 /// One stored record, exactly as the server returned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +28,64 @@ pub enum Record {
     Hash(Vec<(Vec<u8>, Vec<u8>)>),
 }
 
-/// What a layout reads from one record.
+impl Record {
+    /// How it is stored.
+    pub fn storage(&self) -> Storage {
+        match self {
+            Self::Json(_) => Storage::Json,
+            Self::Hash(_) => Storage::Hash,
+        }
+    }
+}
+
+/// All that is stored of one memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The record on its own key.
+    pub record: Record,
+    /// Those on its other keys ([`Layout::other_keys`]) that are there.
+    pub others: Vec<Other>,
+}
+
+/// A further key of a memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// The Redis key.
+    pub key: String,
+    /// What it holds.
+    pub record: Record,
+    /// Its absolute expiry in milliseconds since the epoch; `None` = kept for ever. A result's
+    /// keys get that of the result, whatever stands here.
+    pub expires_at_ms: Option<i64>,
+}
+
+impl Stored {
+    /// The digest that pins the memory: of its record, or of those of all its keys.
+    pub fn digest(&self) -> Digest {
+        let own = record_digest(&self.record);
+        if self.others.is_empty() {
+            return own;
+        }
+        let others = self
+            .others
+            .iter()
+            .map(|other| (other.key.as_str(), record_digest(&other.record)));
+        let all: Vec<_> = [("", own)].into_iter().chain(others).collect();
+        let all: Vec<_> = all.iter().map(|(key, digest)| (*key, digest)).collect();
+        Digest(group_digest(&all))
+    }
+}
+
+impl From<Record> for Stored {
+    fn from(record: Record) -> Self {
+        Self {
+            record,
+            others: Vec::new(),
+        }
+    }
+}
+
+/// What a layout reads from one memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The memory. `expires_at_ms` is filled in by the snapshot.
@@ -36,8 +99,8 @@ pub struct Reading {
 pub struct Source {
     /// What the snapshot holds of it.
     pub memory: Memory,
-    /// The record whose digest is `memory.digest`.
-    pub record: Record,
+    /// What is stored of it; its digest is `memory.digest`.
+    pub stored: Stored,
 }
 
 /// The decisions that the written record must carry.
@@ -96,13 +159,90 @@ pub struct Leaf {
     pub created_at: Option<Timestamp>,
 }
 
+/// How the keys of a user are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing<'a> {
+    /// This TAG field of the index holds the user id: the index is asked for it where it can
+    /// express the id, else every key is read. Who owns a record stands on the record.
+    Tag(&'a str),
+    /// The index is listed as a whole with the value of this field, by which
+    /// [`Layout::user_of`] tells whose a key is. Only keys that it says to be the user's are read.
+    Value(&'a str),
+}
+
+impl<'a> Listing<'a> {
+    /// The field of the index.
+    pub fn field(self) -> &'a str {
+        match self {
+            Self::Tag(field) | Self::Value(field) => field,
+        }
+    }
+}
+
+/// Records beside the memories that name memories by their ids and must not name retired ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Companions<'a> {
+    /// The index that holds them.
+    pub index: &'a IndexFacts,
+    /// Its TAG field with the user id.
+    pub user_field: &'a str,
+}
+
+/// Something on the server that speaks against merging now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concern {
+    /// Whether nothing may be done; else it is a warning.
+    pub refuses: bool,
+    /// What was found.
+    pub found: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// A field that a layout reads, as `doctor` tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldUse {
+    /// What it is to a memory, such as `text`: the name of the setting `fields.…` as well, where
+    /// there is one.
+    pub role: &'static str,
+    /// Its name in the index or, where the index has none, in the record.
+    pub name: String,
+    /// Whether memories cannot be merged unless the index has it.
+    pub needed: bool,
+    /// Whether a merge changes it in the surviving record.
+    pub rewritten: bool,
+}
+
 /// How one kind of store is read and written.
 pub trait Layout: Send + Sync {
     /// The name used on the command line, such as `redisvl`.
     fn name(&self) -> &'static str;
 
-    /// The index field that holds the user id, for the cheap listing by index.
-    fn user_field(&self) -> &str;
+    /// How the keys of a user are found in the index of the memories' own keys.
+    fn listing(&self) -> Listing<'_>;
+
+    /// The user that a value of the listing's field names; `None` where it names none.
+    fn user_of(&self, value: &str) -> Option<String> {
+        Some(value.to_owned())
+    }
+
+    /// Whether `key`, which lies under a prefix of the index, can be a memory's own key. What is
+    /// not is passed over without a word.
+    fn is_own_key(&self, _key: &str) -> bool {
+        true
+    }
+
+    /// The other keys of the memory at `key`, which are read, pinned, moved, written and restored
+    /// together with it.
+    fn other_keys(&self, _key: &str) -> Vec<(String, Storage)> {
+        Vec::new()
+    }
+
+    /// The index that holds the vectors, if it is not that of the memories' own keys. Its keys are
+    /// the first of [`Layout::other_keys`].
+    fn vector_index(&self) -> Option<&IndexFacts> {
+        None
+    }
 
     /// The index field that holds the vector.
     fn vector_field(&self) -> &str;
@@ -113,23 +253,58 @@ pub trait Layout: Send + Sync {
         Vec::new()
     }
 
-    /// Reads one record.
+    /// The fields that are read, and which of them a merge rewrites.
+    fn fields(&self) -> Vec<FieldUse>;
+
+    /// Reads one memory.
     ///
     /// # Errors
     /// [`NotRead`] with a reason code; never panics, whatever the bytes.
-    fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead>;
+    fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead>;
 
-    /// The originals that a record stands for: those of its provenance, or itself.
+    /// The originals that a memory stands for: those of its provenance, or itself.
     fn leaves(&self, source: &Source) -> Vec<Leaf>;
 
-    /// Builds the record that replaces the sources, on the record of `sources[survivor]`.
+    /// Builds what replaces the sources, on the records of `sources[survivor]`: with exactly the
+    /// keys that the survivor has.
     ///
     /// # Errors
-    /// [`CannotWrite`] if the survivor's record cannot take the result without loss.
+    /// [`CannotWrite`] if the survivor's records cannot take the result without loss.
     fn merge(
         &self,
         sources: &[Source],
         survivor: usize,
         merged: &Merged,
-    ) -> Result<Record, CannotWrite>;
+    ) -> Result<Stored, CannotWrite>;
+
+    /// Where records are that name memories by their ids.
+    fn companions(&self) -> Option<Companions<'_>> {
+        None
+    }
+
+    /// The companion `record` at `key` after the merge of `sources` into `sources[survivor]`; `None`
+    /// where it names none of those that retire.
+    ///
+    /// # Errors
+    /// [`CannotWrite`] if it names one and cannot be rewritten; the merge is not made then.
+    fn relink(
+        &self,
+        _key: &str,
+        _record: &Record,
+        _sources: &[Source],
+        _survivor: usize,
+    ) -> Result<Option<Record>, CannotWrite> {
+        Ok(None)
+    }
+
+    /// Keys whose presence on the server matters to [`Layout::concerns`].
+    fn watched_keys(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What speaks against merging now, by those of the watched keys that are present. That an
+    /// index is being built is refused for every layout.
+    fn concerns(&self, _present: &[String]) -> Vec<Concern> {
+        Vec::new()
+    }
 }

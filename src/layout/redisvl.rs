@@ -3,6 +3,8 @@
 
 mod write;
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,13 +12,29 @@ use serde_json::{Map, Value};
 use super::json::Path;
 use super::metadata::Metadata;
 use super::timestamp::Stamp;
-use super::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
+use super::{
+    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
+    Source, Stored,
+};
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
 use crate::store::index::{IndexFacts, Storage};
-use crate::store::record_digest;
 use crate::store::vector::VectorError;
 use crate::store::vector_field::VectorField;
+
+/// The layout by its name.
+pub(super) const KIND: Kind = Kind {
+    name: NAME,
+    index: "agent_memories",
+    more: |_, _| Vec::new(),
+    open: |options, facts, _| {
+        let fields = RedisvlFields::of(options);
+        let layout = Redisvl::new(&fields, facts, options.naive_zone.clone())?;
+        Ok(Arc::new(layout))
+    },
+};
+
+const NAME: &str = "redisvl";
 
 /// The names of the fields, as the index calls them or, where it has none, at the root of the
 /// record.
@@ -56,9 +74,27 @@ impl Default for RedisvlFields {
     }
 }
 
+impl RedisvlFields {
+    fn of(options: &Options) -> Self {
+        let usual = Self::default();
+        let or = |name: &Option<String>, usual| name.clone().unwrap_or(usual);
+        Self {
+            text: or(&options.text, usual.text),
+            vector: or(&options.vector, usual.vector),
+            user: or(&options.user, usual.user),
+            memory_type: or(&options.memory_type, usual.memory_type),
+            id: or(&options.id, usual.id),
+            created_at: or(&options.created_at, usual.created_at),
+            metadata: or(&options.metadata, usual.metadata),
+            scope: options.scope.clone(),
+        }
+    }
+}
+
 /// The layout `redisvl` over one index.
 #[derive(Clone, Debug)]
 pub struct Redisvl {
+    fields: RedisvlFields,
     storage: Storage,
     /// The name of the user field in queries.
     user_attribute: String,
@@ -93,6 +129,7 @@ impl Redisvl {
             field.map_or_else(|| name.clone(), |field| field.attribute.clone())
         };
         let layout = Self {
+            fields: fields.clone(),
             storage: facts.storage,
             user_attribute: attribute(&fields.user),
             vector_attribute: attribute(&fields.vector),
@@ -233,7 +270,7 @@ impl Redisvl {
     fn read_members(
         &self,
         key: &str,
-        record: &Record,
+        stored: &Stored,
         members: &Map<String, Value>,
         user: String,
         text: Option<String>,
@@ -243,7 +280,7 @@ impl Redisvl {
             return Err(not_read(Reason::EmptyText, "the text is empty"));
         }
         let partition = self.partition(members, user)?;
-        let vector = self.vector_of(record)?;
+        let vector = self.vector_of(&stored.record)?;
         let created_at = self.stamp(members).map(|stamp| stamp.at);
         let provenance = Metadata::read(self.metadata.get(members)).provenance;
         let memory = Memory {
@@ -256,8 +293,9 @@ impl Redisvl {
                 .and_then(|own| own.latest_at)
                 .or(created_at),
             expires_at_ms: None,
-            digest: record_digest(record),
+            digest: stored.digest(),
             merge_id: provenance.map(|own| own.merge_id),
+            pinned: false,
         };
         Ok(Reading { memory, vector })
     }
@@ -285,19 +323,41 @@ impl Redisvl {
 
 impl Layout for Redisvl {
     fn name(&self) -> &'static str {
-        "redisvl"
+        NAME
     }
 
-    fn user_field(&self) -> &str {
-        &self.user_attribute
+    fn listing(&self) -> Listing<'_> {
+        Listing::Tag(&self.user_attribute)
     }
 
     fn vector_field(&self) -> &str {
         &self.vector_attribute
     }
 
-    fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead> {
-        let members = self.members(record)?;
+    fn fields(&self) -> Vec<FieldUse> {
+        let fields = &self.fields;
+        let field = |role, name: &String, needed, rewritten| FieldUse {
+            role,
+            name: name.clone(),
+            needed,
+            rewritten,
+        };
+        let mut uses = vec![
+            field("text", &fields.text, true, true),
+            field("vector", &fields.vector, true, true),
+            field("user", &fields.user, true, false),
+            field("memory_type", &fields.memory_type, false, false),
+            field("id", &fields.id, false, false),
+            field("created_at", &fields.created_at, false, true),
+            field("metadata", &fields.metadata, false, true),
+        ];
+        let scope = fields.scope.iter();
+        uses.extend(scope.map(|name| field("scope", name, false, false)));
+        uses
+    }
+
+    fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead> {
+        let members = self.members(&stored.record)?;
         let user = text_at(&members, &self.user)?;
         let text = text_at(&members, &self.text);
         let Some(user) = user else {
@@ -306,7 +366,7 @@ impl Layout for Redisvl {
                 _ => not_read(Reason::Malformed, "the record has no user id"),
             });
         };
-        text.and_then(|text| self.read_members(key, record, &members, user.clone(), text))
+        text.and_then(|text| self.read_members(key, stored, &members, user.clone(), text))
             .map_err(|error| NotRead {
                 user: Some(user),
                 ..error
@@ -314,7 +374,7 @@ impl Layout for Redisvl {
     }
 
     fn leaves(&self, source: &Source) -> Vec<Leaf> {
-        let members = self.members(&source.record).unwrap_or_default();
+        let members = self.members(&source.stored.record).unwrap_or_default();
         let id = self.memory_id(&members, &source.memory.key);
         self.leaves_of(source, &id, &Metadata::read(self.metadata.get(&members)))
     }
@@ -324,7 +384,7 @@ impl Layout for Redisvl {
         sources: &[Source],
         survivor: usize,
         merged: &Merged,
-    ) -> Result<Record, CannotWrite> {
+    ) -> Result<Stored, CannotWrite> {
         write::merge(self, sources, survivor, merged)
     }
 }

@@ -5,11 +5,11 @@ use super::expiry::{expiry_buckets, result_expiry};
 use super::judged::claim;
 use super::run::Ground;
 use super::{MergeError, Pipeline};
-use crate::layout::{Merged, Record, ResultVector, Source};
+use crate::layout::{Merged, Record, ResultVector, Source, Stored};
 use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
 use crate::store::{
-    self, Commit, CommitError, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
+    self, Commit, CommitError, KeyRecord, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
 };
 use crate::summarize::{SourceText, extractive};
@@ -45,11 +45,23 @@ impl Pipeline {
             Err(detail) => return Ok(Err((Reason::Unwritable, detail))),
         };
         let parents = self.parents(&sources).await?;
+        let companions = match self.companions(merge, &sources).await? {
+            Ok(companions) => companions,
+            Err(detail) => return Ok(Err((Reason::Unwritable, detail))),
+        };
+        let (companions, rewritten): (Vec<_>, Vec<_>) = companions.into_iter().unzip();
+        let companion_index = self.layout.companions();
         let commit = Commit {
-            record: &self.record(ground, merge, &sources, parents),
-            result: &result.record,
+            record: &MergeRecord {
+                companions,
+                ..self.record(ground, merge, &sources, parents)
+            },
+            result: &result.stored,
+            companions: &rewritten,
+            companion_index: companion_index.map_or("", |found| &found.index.name),
             vector: &result.query,
             vector_field: self.layout.vector_field(),
+            vector_index: self.layout.vector_index().map(|facts| facts.name.as_str()),
             expires_at_ms: result_expiry(&sources, self.options.ttl),
             window: ground.undo_window,
             ledger: self.options.ledger_retention,
@@ -92,6 +104,11 @@ impl Pipeline {
                 )));
             }
         }
+        let retires = |s: &&Source| s.memory.pinned && s.memory.key != merge.result_key;
+        if let Some(source) = sources.iter().find(retires) {
+            let detail = format!("{} is pinned and would retire", source.memory.key);
+            return Ok(Err((Reason::Pinned, detail)));
+        }
         let rows: Vec<usize> = (0..sources.len()).collect();
         let expiry = |row: usize| sources[row].memory.expires_at_ms;
         let now = self.clock.now().as_millisecond();
@@ -105,31 +122,69 @@ impl Pipeline {
     /// The record to write, read back once to be sure that it says what was decided.
     fn result(&self, merge: &PlannedMerge, sources: &[Source]) -> Result<Built, String> {
         says_all(merge, sources)?;
-        let survivor = sources
-            .iter()
-            .position(|s| s.memory.key == merge.result_key)
-            .ok_or("the result key is no source")?;
+        let survivor = survivor(merge, sources)?;
         let merged = Merged {
             merge_id: merge.merge_id.clone(),
             text: merge.text.clone(),
             vector: result_vector(merge, sources)?,
             merged_at: self.clock.now(),
         };
-        let record = self
+        let stored = self
             .layout
             .merge(sources, survivor, &merged)
             .map_err(|error| error.to_string())?;
+        if !others(&stored).eq(others(&sources[survivor].stored)) {
+            return Err("the result would have other keys than its survivor".to_owned());
+        }
         let read = self
             .layout
-            .read(&merge.result_key, &record)
+            .read(&merge.result_key, &stored)
             .map_err(|error| format!("the result would be unreadable: {}", error.detail))?;
         if read.memory.text != merge.text || read.memory.partition != merge.partition {
             return Err("the result would not read back as decided".to_owned());
         }
-        let field = self.index.vector(self.layout.vector_field());
+        let facts = self.layout.vector_index().unwrap_or(&self.index);
+        let field = facts.vector(self.layout.vector_field());
         let dtype = field.map_err(|error| error.to_string())?.dtype;
         let query = vector::encode(&read.vector, dtype).map_err(|error| error.to_string())?;
-        Ok(Built { record, query })
+        Ok(Built { stored, query })
+    }
+
+    /// The records that name a source which retires, as they are and as they are to be.
+    async fn companions(
+        &self,
+        merge: &PlannedMerge,
+        sources: &[Source],
+    ) -> Result<Result<Vec<(KeyRecord, Record)>, String>, MergeError> {
+        let Some(companions) = self.layout.companions() else {
+            return Ok(Ok(Vec::new()));
+        };
+        let survivor = match survivor(merge, sources) {
+            Ok(survivor) => survivor,
+            Err(detail) => return Ok(Err(detail.to_owned())),
+        };
+        let conn = &mut self.conn.clone();
+        let mut found = Vec::new();
+        let storage = companions.index.storage;
+        for (key, record, expires_at_ms) in
+            records::companions(conn, &companions, &merge.partition.user).await?
+        {
+            match self.layout.relink(&key, &record, sources, survivor) {
+                Ok(None) => {}
+                Ok(Some(rewritten)) => {
+                    let digest = store::record_digest(&record);
+                    let was = KeyRecord {
+                        key,
+                        storage,
+                        digest,
+                        expires_at_ms,
+                    };
+                    found.push((was, rewritten));
+                }
+                Err(error) => return Ok(Err(error.to_string())),
+            }
+        }
+        Ok(Ok(found))
     }
 
     /// The merges that wrote the sources, where they did: provenance may have been copied.
@@ -172,8 +227,10 @@ impl Pipeline {
                         .map(|leaf| leaf.id)
                         .collect(),
                     expires_at_ms: source.memory.expires_at_ms,
+                    keys: keys_of(source),
                 })
                 .collect(),
+            companions: Vec::new(),
             parents,
             findings: merge.findings.clone(),
             threshold: ground.threshold,
@@ -216,10 +273,40 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
     }
 }
 
-/// The record of a result, and its vector in the index's data type to find it by.
+/// What is to be stored of a result, and its vector in the index's data type to find it by.
 struct Built {
-    record: Record,
+    stored: Stored,
     query: Vec<u8>,
+}
+
+fn survivor(merge: &PlannedMerge, sources: &[Source]) -> Result<usize, &'static str> {
+    let mut sources = sources.iter();
+    let survivor = sources.position(|source| source.memory.key == merge.result_key);
+    survivor.ok_or("the result key is no source")
+}
+
+fn others(stored: &Stored) -> impl Iterator<Item = &String> {
+    stored.others.iter().map(|other| &other.key)
+}
+
+/// All keys of a source that has several.
+fn keys_of(source: &Source) -> Vec<KeyRecord> {
+    let Source { memory, stored } = source;
+    if stored.others.is_empty() {
+        return Vec::new();
+    }
+    let key = |key: &String, record: &Record, expires_at_ms| KeyRecord {
+        key: key.clone(),
+        storage: record.storage(),
+        digest: store::record_digest(record),
+        expires_at_ms,
+    };
+    let own = key(&memory.key, &stored.record, memory.expires_at_ms);
+    let others = stored
+        .others
+        .iter()
+        .map(|other| key(&other.key, &other.record, other.expires_at_ms));
+    std::iter::once(own).chain(others).collect()
 }
 
 fn result_vector(merge: &PlannedMerge, sources: &[Source]) -> Result<ResultVector, String> {

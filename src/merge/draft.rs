@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
+use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::expiry::expiry_buckets;
@@ -90,10 +91,11 @@ impl Draft {
     }
 
     /// The key of the oldest of `rows`: the result keeps it, since it is the one that agents have
-    /// known for longest. Memories without a date come last; ties go to the smaller key.
+    /// known for longest. A pinned memory comes first; memories without a date come last; ties go
+    /// to the smaller key.
     pub(super) fn oldest(&self, rows: impl Iterator<Item = usize>) -> String {
         rows.map(|row| &self.snapshot.memories[row])
-            .min_by_key(|m| (m.created_at.is_none(), m.created_at, m.key.clone()))
+            .min_by_key(|m| age(m))
             .map(|m| m.key.clone())
             .unwrap_or_default()
     }
@@ -124,6 +126,17 @@ impl Draft {
     }
 }
 
+/// Orders memories by who keeps its key in a merge.
+fn age(memory: &Memory) -> (bool, bool, Option<Timestamp>, String) {
+    let undated = memory.created_at.is_none();
+    (
+        !memory.pinned,
+        undated,
+        memory.created_at,
+        memory.key.clone(),
+    )
+}
+
 fn source(memory: &Memory, distance: f64) -> PlanSource {
     PlanSource {
         key: memory.key.clone(),
@@ -143,6 +156,7 @@ impl Pipeline {
     ) -> Result<Draft, MergeError> {
         progress.phase("reading memories", 0);
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
+        self.check_concerns().await?;
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
         let mut draft = self.stations().draft(&self.index.name, snapshot).await?;
@@ -233,6 +247,7 @@ impl Stations {
     fn compare(&self, mut draft: Draft) -> Draft {
         let mut groups = Vec::new();
         for rows in self.groups(&mut draft) {
+            let rows = one_pinned(&mut draft, rows);
             groups.extend(self.split_by_expiry(&mut draft, rows));
         }
         // A panic over one group must not keep the user's other groups from being merged.
@@ -385,6 +400,24 @@ impl Stations {
             Some((Reason::NoEmbedder, detail))
         }
     }
+}
+
+/// The rows with at most one pinned memory, the oldest: a merge retires all others.
+fn one_pinned(draft: &mut Draft, rows: Vec<usize>) -> Vec<usize> {
+    let memories = &draft.snapshot.memories;
+    let pinned = || rows.iter().copied().filter(|&row| memories[row].pinned);
+    let first = pinned().min_by_key(|&row| age(&memories[row]));
+    let too_many: Vec<usize> = pinned().filter(|row| Some(*row) != first).collect();
+    if too_many.is_empty() {
+        return rows;
+    }
+    let detail = "each of them is pinned, so that none may retire";
+    let together = first.into_iter().chain(too_many.iter().copied());
+    let left = draft.left(together, Reason::Pinned, detail, Vec::new());
+    draft.plan.groups_left.push(left);
+    rows.into_iter()
+        .filter(|row| !too_many.contains(row))
+        .collect()
 }
 
 /// The rows of one partition; `None` where they are all rows, so that nothing is copied.

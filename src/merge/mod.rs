@@ -35,7 +35,7 @@ use crate::layout::Layout;
 use crate::memory::{GroupLeft, Plan, Threshold};
 use crate::store::index::IndexFacts;
 use crate::store::snapshot::Snapshot;
-use crate::store::{CommitError, Functions, Lease, LeaseError, StoreError};
+use crate::store::{self, CommitError, Functions, Lease, LeaseError, StoreError};
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
@@ -191,6 +191,14 @@ pub enum MergeError {
         memories: usize,
         /// The limit in force.
         limit: usize,
+    },
+    /// The store is not in a state in which anything may be merged.
+    #[error("{found}; {advice}")]
+    NotNow {
+        /// What was found.
+        found: String,
+        /// What to do.
+        advice: String,
     },
     /// A commit failed in a way that must not be repeated.
     #[error(transparent)]
@@ -349,6 +357,7 @@ impl Pipeline {
     /// [`MergeError`]; what was committed before stays committed and can be undone.
     pub async fn apply(&self, plan: &Plan, progress: &dyn Progress) -> Result<Report, MergeError> {
         self.fits(plan)?;
+        self.check_concerns().await?;
         self.under_lease(&plan.user, async |lease| {
             let mut run = Run::new(self, lease, plan).await?;
             progress.phase("merging", plan.merges.len());
@@ -377,6 +386,21 @@ impl Pipeline {
         }
     }
 
+    /// Asks the layout what speaks against merging now.
+    async fn check_concerns(&self) -> Result<(), MergeError> {
+        let conn = &mut self.conn.clone();
+        for concern in store::concerns(conn, self.layout.as_ref()).await? {
+            if concern.refuses {
+                return Err(MergeError::NotNow {
+                    found: concern.found,
+                    advice: concern.advice,
+                });
+            }
+            tracing::warn!(advice = concern.advice, "{}", concern.found);
+        }
+        Ok(())
+    }
+
     fn fits(&self, plan: &Plan) -> Result<(), MergeError> {
         let wrong = |what: String| Err(MergeError::WrongPlan(what));
         if plan.version != PLAN_VERSION {
@@ -397,7 +421,8 @@ impl Pipeline {
             if merge.partition.user != plan.user || !whole {
                 return wrong(format!("merge {} is damaged", merge.merge_id));
             }
-            if let Some(key) = keys.into_iter().find(|key| !self.index.covers(key)) {
+            let is_ours = |key: &&str| self.index.covers(key) && self.layout.is_own_key(key);
+            if let Some(key) = keys.into_iter().find(|key| !is_ours(key)) {
                 return wrong(format!("{key} is no key of index `{}`", plan.index));
             }
         }

@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt};
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
-use crate::store::{self, Lease, Retire};
+use crate::store::{self, Lease, Retire, Storage};
 
 /// Where a result may appear in the index only after its commit, the originals must outlive the
 /// look for it, even if nobody wants to undo.
@@ -45,12 +45,23 @@ async fn retire(pipeline: &Pipeline, undo_window: Duration) -> Result<Retire, Me
         return Ok(Retire::Delete);
     }
     let mut conn = pipeline.conn.clone();
-    let covering = store::covering_index(&mut conn, pipeline.index.storage).await?;
+    let covering = store::covering_index(&mut conn, &storages(pipeline)).await?;
     Ok(if covering.is_some() {
         Retire::Dump
     } else {
         Retire::Rename
     })
+}
+
+/// All kinds of keys that a merge may move.
+fn storages(pipeline: &Pipeline) -> Vec<Storage> {
+    let layout = &pipeline.layout;
+    let companions = layout.companions().map(|found| found.index);
+    let more = layout.vector_index().into_iter().chain(companions);
+    let more = more.map(|facts| facts.storage);
+    std::iter::once(pipeline.index.storage)
+        .chain(more)
+        .collect()
 }
 
 /// Calls and tokens of all users so far.

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Retire, State, StoredRecord};
+use super::writes::Write;
 use super::{Lease, Storage, StoreError, keys, query, visible};
-use crate::layout::Record;
+use crate::layout::{Record, Stored};
 use crate::memory::{Digest, Reason};
 
 /// 100 years, in ms: longer times are this long. Sums with the time of day stay exact on the server.
@@ -22,12 +23,19 @@ const LONGEST_MS: u128 = 100 * 365 * 24 * 3600 * 1000;
 pub struct Commit<'a> {
     /// What is recorded; it names the sources, the result's key and the way of retiring.
     pub record: &'a MergeRecord,
-    /// The result.
-    pub result: &'a Record,
+    /// The result, on all keys of the source that it replaces.
+    pub result: &'a Stored,
+    /// The companions as they are to be, in the order of those of the record.
+    pub companions: &'a [Record],
+    /// The index of the companions, if there are any.
+    pub companion_index: &'a str,
     /// The result's vector in the index's data type, little-endian, to find it by.
     pub vector: &'a [u8],
-    /// The vector field's name in the index (its alias).
+    /// The vector field's name in its index (its alias).
     pub vector_field: &'a str,
+    /// The index with the vectors, if it is not that of the record: it then holds the first of the
+    /// result's other keys.
+    pub vector_index: Option<&'a str>,
     /// The result's absolute expiry in ms since the epoch; `None` = kept for ever.
     pub expires_at_ms: Option<i64>,
     /// How long the originals are kept. Not used with [`Retire::Delete`].
@@ -131,16 +139,15 @@ impl CommitError {
 #[derive(Serialize)]
 struct Spec<'a> {
     merge_id: &'a str,
-    storage: Storage,
     retire: Retire,
-    index: &'a str,
-    vector_field: String,
     user: &'a str,
     run_id: &'a str,
-    sources: Vec<SpecSource<'a>>,
-    /// Position of the result's key among the sources, from 1.
-    result: usize,
-    expires_at_ms: i64,
+    /// Memories that are merged.
+    retired: usize,
+    /// All keys that are moved.
+    keys: Vec<SpecKey<'a>>,
+    /// What is written where keys were moved away, the result's own key first.
+    writes: Vec<SpecWrite<'a>>,
     window_ms: u64,
     ledger_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,10 +157,25 @@ struct Spec<'a> {
 }
 
 #[derive(Serialize)]
-struct SpecSource<'a> {
+struct SpecKey<'a> {
+    storage: Storage,
     digest: &'a Digest,
     /// -1 = never, as `PEXPIRETIME` says it.
     expires_at_ms: i64,
+}
+
+#[derive(Serialize)]
+struct SpecWrite<'a> {
+    /// Position among the keys, from 1.
+    at: usize,
+    /// How many arguments hold the record.
+    args: usize,
+    expires_at_ms: i64,
+    /// The index that must find it.
+    index: &'a str,
+    /// The field by whose vector it must be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector_field: Option<String>,
 }
 
 /// Commits a merge. The same commit may be sent again at any time: a merge id is used once.
@@ -169,20 +191,12 @@ pub async fn commit(
     commit: &Commit<'_>,
 ) -> Result<Committed, CommitError> {
     let record = commit.record;
-    let result = validate(commit)?;
-    let spec = serde_json::to_vec(&spec(commit, result)).map_err(|_| unencodable())?;
+    validate(commit)?;
+    let writes = commit.writes()?;
+    let spec = serde_json::to_vec(&spec(commit, &writes)).map_err(|_| unencodable())?;
     let text = serde_json::to_vec(record).map_err(|_| unencodable())?;
     let mut args: Vec<&[u8]> = vec![&spec, &text, commit.vector];
-    match commit.result {
-        Record::Json(text) => args.push(text.as_bytes()),
-        Record::Hash(fields) => {
-            args.extend(
-                fields
-                    .iter()
-                    .flat_map(|(name, value)| [name.as_slice(), value]),
-            );
-        }
-    }
+    args.extend(writes.iter().flat_map(Write::args));
     let keys = keys_of(commit);
 
     let mut reply = functions.call(con, Function::Commit, &keys, &args).await;
@@ -196,7 +210,7 @@ pub async fn commit(
     }
     let committed = outcome(record, &reply?)?;
     if commit.check_after && (committed == Committed::Merged || asked_again) {
-        visible::check_after(con, functions, commit).await?;
+        visible::check_after(con, functions, commit, &writes).await?;
     }
     Ok(committed)
 }
@@ -219,63 +233,58 @@ pub async fn vetoed(
     Ok(pipe.query_async(con).await?)
 }
 
-/// The position of the result's key among the sources.
-fn validate(commit: &Commit<'_>) -> Result<usize, CommitError> {
-    let MergeRecord {
-        sources,
-        result_key,
-        ..
-    } = commit.record;
-    let mut names: Vec<&str> = sources.iter().map(|source| source.key.as_str()).collect();
+fn validate(commit: &Commit<'_>) -> Result<(), CommitError> {
+    let record = commit.record;
+    let pinned = record.pinned();
+    let mut names: Vec<&str> = pinned.iter().map(|pinned| pinned.key).collect();
     names.sort_unstable();
     names.dedup();
-    if names.len() != sources.len() {
+    if names.len() != pinned.len() {
         return Err(CommitError::Invalid("a source is named twice"));
     }
-    let storage = match commit.result {
-        Record::Json(_) => Storage::Json,
-        Record::Hash(_) => Storage::Hash,
-    };
-    if storage != commit.record.storage {
-        return Err(CommitError::Invalid(
-            "the result is of another storage than the sources",
-        ));
-    }
-    if commit.record.retire != Retire::Delete && millis(commit.window) == 0 {
+    if record.retire != Retire::Delete && millis(commit.window) == 0 {
         return Err(CommitError::Invalid(
             "an undo window of nothing; delete the sources instead",
         ));
     }
-    if commit.record.retire == Retire::Delete && commit.check_after {
+    if record.retire == Retire::Delete && commit.check_after {
         return Err(CommitError::Invalid(
             "sources deleted before the result is seen; give an undo window",
         ));
     }
-    sources
-        .iter()
-        .position(|source| source.key == *result_key)
-        .ok_or(CommitError::Invalid(
+    let mut sources = record.sources.iter();
+    if !sources.any(|source| source.key == record.result_key) {
+        return Err(CommitError::Invalid(
             "the result's key is none of the sources'",
-        ))
+        ));
+    }
+    Ok(())
 }
 
-fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
+fn spec<'a>(commit: &'a Commit<'_>, writes: &'a [Write<'_>]) -> Spec<'a> {
     let record = commit.record;
-    let source = |source: &'a super::ledger::SourceRecord| SpecSource {
-        digest: &source.digest,
-        expires_at_ms: source.expires_at_ms.unwrap_or(-1),
-    };
+    let keys = record.pinned().into_iter().map(|pinned| SpecKey {
+        storage: pinned.storage,
+        digest: pinned.digest,
+        expires_at_ms: pinned.expires_at_ms,
+    });
+    let writes = writes.iter().map(|write| SpecWrite {
+        at: write.at,
+        args: write.args().len(),
+        expires_at_ms: write.expires_at_ms.unwrap_or(-1),
+        index: write.index,
+        vector_field: write
+            .by_vector
+            .then(|| query::field_name(commit.vector_field)),
+    });
     Spec {
         merge_id: &record.merge_id,
-        storage: record.storage,
         retire: record.retire,
-        index: &record.index,
-        vector_field: query::field_name(commit.vector_field),
         user: &record.partition.user,
         run_id: &record.run_id,
-        sources: record.sources.iter().map(source).collect(),
-        result: result + 1,
-        expires_at_ms: commit.expires_at_ms.unwrap_or(-1),
+        retired: record.sources.len(),
+        keys: keys.collect(),
+        writes: writes.collect(),
         window_ms: millis(commit.window),
         ledger_ms: millis(commit.ledger.max(commit.window)),
         lease: commit.lease.map(Lease::value),
@@ -286,7 +295,7 @@ fn spec<'a>(commit: &'a Commit<'_>, result: usize) -> Spec<'a> {
 
 fn keys_of(commit: &Commit<'_>) -> Vec<String> {
     let lease = commit.lease.map_or(keys::FENCE, Lease::key);
-    keys::of_merge(commit.record, [lease.to_owned()])
+    keys::of_merge(commit.record, [lease.to_owned()], [])
 }
 
 fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitError> {

@@ -10,7 +10,7 @@ use crate::store::vector_field::{Metric, VectorField};
 use crate::store::{NAMESPACE, StoreError};
 
 /// The kind of keys that an index covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
     /// JSON documents.

@@ -86,35 +86,42 @@ fn undo_prefix() -> String {
 }
 
 /// The keys that a function on a merge works on: record, ledger, veto, those of the function's
-/// `own`, the sources, their copies in the undo store, the pointers of the parents.
-pub(super) fn of_merge(merge: &MergeRecord, own: impl IntoIterator<Item = String>) -> Vec<String> {
+/// `own`, all that is moved, the copies of that in the undo store, `more`, the pointers of the
+/// parents.
+pub(super) fn of_merge(
+    merge: &MergeRecord,
+    own: impl IntoIterator<Item = String>,
+    more: impl IntoIterator<Item = String>,
+) -> Vec<String> {
     let id = &merge.merge_id;
-    let sources = &merge.sources;
-    let group: Vec<_> = sources
+    let pinned = merge.pinned();
+    let group: Vec<_> = merge
+        .sources
         .iter()
         .map(|source| (source.key.as_str(), &source.digest))
         .collect();
     [record(id), LEDGER.to_owned(), veto(&group_digest(&group))]
         .into_iter()
         .chain(own)
-        .chain(sources.iter().map(|source| source.key.clone()))
-        .chain(sources.iter().map(|source| undo(id, &source.key)))
+        .chain(pinned.iter().map(|pinned| pinned.key.to_owned()))
+        .chain(pinned.iter().map(|pinned| undo(id, pinned.key)))
+        .chain(more)
         .chain(merge.parents.iter().map(|parent| pointer(parent)))
         .collect()
 }
 
-/// The name of an index on the server that would take retired memories of this storage for its
+/// The name of an index on the server that would take retired memories of these storages for its
 /// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]).
 ///
 /// # Errors
 /// [`StoreError`] if the indexes cannot be listed or described.
 pub async fn covering_index(
     con: &mut impl ConnectionLike,
-    storage: Storage,
+    storages: &[Storage],
 ) -> Result<Option<String>, StoreError> {
     for name in index_names(con).await? {
         let facts = index_facts(con, &name).await?;
-        if facts.storage == storage && covers(&facts.prefixes, &undo_prefix()) {
+        if storages.contains(&facts.storage) && covers(&facts.prefixes, &undo_prefix()) {
             return Ok(Some(name));
         }
     }

@@ -7,7 +7,7 @@ use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 
 use super::{Storage, StoreError, keys};
-use crate::layout::Record;
+use crate::layout::{Other, Record, Stored};
 use crate::memory::{Author, Digest, Finding, Partition, VectorOrigin};
 
 /// Version of [`MergeRecord`]; readers refuse a higher one.
@@ -45,6 +45,35 @@ pub struct SourceRecord {
     pub leaves: Vec<String>,
     /// The key's absolute expiry (`PEXPIRETIME`), in ms since the epoch; `None` = kept for ever.
     pub expires_at_ms: Option<i64>,
+    /// Its keys, its own first, where the layout keeps it on several; `digest` is of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyRecord>,
+}
+
+/// One key of a merge that is not a whole memory, as it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyRecord {
+    /// The Redis key.
+    pub key: String,
+    /// How it is stored.
+    pub storage: Storage,
+    /// Digest of its record.
+    pub digest: Digest,
+    /// Its absolute expiry in ms since the epoch; `None` = kept for ever.
+    pub expires_at_ms: Option<i64>,
+}
+
+/// A key that a merge pins, moves away and, by undo, brings back.
+pub(super) struct Pinned<'a> {
+    pub(super) key: &'a str,
+    pub(super) storage: Storage,
+    pub(super) digest: &'a Digest,
+    /// -1 = never, as `PEXPIRETIME` says it.
+    pub(super) expires_at_ms: i64,
+    /// Keys of one number come back together: those of a memory, or a companion alone.
+    pub(super) unit: usize,
+    /// Whether the merge puts another record there.
+    pub(super) written: bool,
 }
 
 /// All that is known about a merge, without any memory's text (but for the words that guards
@@ -69,6 +98,9 @@ pub struct MergeRecord {
     pub result_key: String,
     /// The sources, sorted by key.
     pub sources: Vec<SourceRecord>,
+    /// Records that named a retired memory and were rewritten with the merge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub companions: Vec<KeyRecord>,
     /// The merges whose results are among the sources: undoing one of them needs this one undone.
     pub parents: Vec<String>,
     /// What the guards saw without objecting.
@@ -89,6 +121,44 @@ pub struct MergeRecord {
     pub undo_until: Option<Timestamp>,
 }
 
+impl MergeRecord {
+    /// All keys that the merge moves: those of the sources, then the companions.
+    pub(super) fn pinned(&self) -> Vec<Pinned<'_>> {
+        let mut pinned = Vec::new();
+        for (unit, source) in self.sources.iter().enumerate() {
+            let written = source.key == self.result_key;
+            if source.keys.is_empty() {
+                pinned.push(Pinned {
+                    key: &source.key,
+                    storage: self.storage,
+                    digest: &source.digest,
+                    expires_at_ms: source.expires_at_ms.unwrap_or(-1),
+                    unit,
+                    written,
+                });
+            }
+            let keys = source.keys.iter();
+            pinned.extend(keys.map(|key| Pinned::of(key, unit, written)));
+        }
+        let companions = self.companions.iter().zip(self.sources.len()..);
+        pinned.extend(companions.map(|(key, unit)| Pinned::of(key, unit, true)));
+        pinned
+    }
+}
+
+impl<'a> Pinned<'a> {
+    fn of(key: &'a KeyRecord, unit: usize, written: bool) -> Self {
+        Self {
+            key: &key.key,
+            storage: key.storage,
+            digest: &key.digest,
+            expires_at_ms: key.expires_at_ms.unwrap_or(-1),
+            unit,
+            written,
+        }
+    }
+}
+
 /// Whether a merge stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,8 +174,11 @@ pub enum State {
 pub struct StoredRecord {
     /// Whether it stands.
     pub state: State,
-    /// Digest of the result as it was written.
+    /// Digest of the result's own key as it was written.
     pub result_digest: Digest,
+    /// Digests of what else was written: the result's other keys, then the companions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_digests: Vec<Digest>,
     /// The merge.
     pub merge: MergeRecord,
 }
@@ -248,27 +321,41 @@ pub async fn parents(
 pub async fn originals(
     con: &mut impl ConnectionLike,
     stored: &StoredRecord,
-) -> Result<Vec<Option<Record>>, StoreError> {
+) -> Result<Vec<Option<Stored>>, StoreError> {
     let merge = &stored.merge;
-    let mut records = Vec::with_capacity(merge.sources.len());
-    for source in &merge.sources {
-        let copy = keys::undo(&merge.merge_id, &source.key);
-        let record = match (merge.retire, merge.storage) {
-            (Retire::Rename, Storage::Json) => {
+    let mut originals: Vec<Option<Stored>> = vec![None; merge.sources.len()];
+    if merge.retire != Retire::Rename {
+        return Ok(originals);
+    }
+    for pinned in merge.pinned() {
+        // Companions are no originals.
+        let Some(original) = originals.get_mut(pinned.unit) else {
+            break;
+        };
+        let copy = keys::undo(&merge.merge_id, pinned.key);
+        let record = match pinned.storage {
+            Storage::Json => {
                 let text: Option<String> =
                     redis::cmd("JSON.GET").arg(copy).query_async(con).await?;
                 text.map(Record::Json)
             }
-            (Retire::Rename, Storage::Hash) => {
+            Storage::Hash => {
                 let fields: Vec<(Vec<u8>, Vec<u8>)> =
                     redis::cmd("HGETALL").arg(copy).query_async(con).await?;
                 (!fields.is_empty()).then_some(Record::Hash(fields))
             }
-            (Retire::Dump | Retire::Delete, _) => None,
         };
-        records.push(record);
+        match (original, record) {
+            (original @ None, Some(record)) => *original = Some(record.into()),
+            (Some(original), Some(record)) => original.others.push(Other {
+                key: pinned.key.to_owned(),
+                record,
+                expires_at_ms: (pinned.expires_at_ms >= 0).then_some(pinned.expires_at_ms),
+            }),
+            (_, None) => {}
+        }
     }
-    Ok(records)
+    Ok(originals)
 }
 
 /// Reads the ledger backwards, page by page.
@@ -350,7 +437,9 @@ pub(crate) mod tests {
                 distance: 0.123_456_789_012_345_67,
                 leaves: vec!["1".to_owned()],
                 expires_at_ms: Some(1_900_000_000_123),
+                keys: vec![],
             }],
+            companions: vec![],
             parents: vec!["01L".to_owned()],
             findings: vec![],
             threshold: 0.1,
@@ -369,6 +458,7 @@ pub(crate) mod tests {
         let stored = StoredRecord {
             state: State::Merged,
             result_digest: Digest("e".repeat(40)),
+            more_digests: vec![],
             merge,
         };
         let text = serde_json::to_string(&stored).unwrap();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use redis::aio::ConnectionManager;
 use redis::{Cmd, RedisError, Value};
 
+use crate::layout::{Layout, Listing};
 use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts, no_index};
 use crate::store::reply::{self, Row};
 use crate::store::{NAMESPACE, StoreError, query};
@@ -40,12 +41,25 @@ pub(crate) type Keys = BTreeMap<Vec<u8>, Found>;
 /// [`snapshot`]: crate::store::snapshot::snapshot
 ///
 /// # Errors
-/// [`StoreError::IndexUnfit`] if the index has no field `user_field`, [`StoreError::Indexing`],
+/// [`StoreError::IndexUnfit`] if the index has no field of the layout's listing, [`StoreError::Indexing`],
 /// [`StoreError::Partial`], and any error of the server or connection.
 pub async fn users(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
+    layout: &dyn Layout,
+) -> Result<Vec<String>, StoreError> {
+    users_by(conn, facts, layout.listing().field(), |value| {
+        layout.user_of(value)
+    })
+    .await
+}
+
+/// The users that the values of a field name, sorted; see [`users`].
+pub(crate) async fn users_by(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
     user_field: &str,
+    user_of: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<String>, StoreError> {
     let facts = settled(conn, facts).await?;
     let Some(field) = facts.field(user_field) else {
@@ -64,8 +78,8 @@ pub async fn users(
         .arg(&name);
     let mut users = BTreeSet::new();
     pages(conn, &facts.name, query, |row| {
-        if let Some(Ok(user)) = row.get(&field.attribute).map(std::str::from_utf8) {
-            users.insert(user.to_owned());
+        if let Some(Ok(value)) = row.get(&field.attribute).map(std::str::from_utf8) {
+            users.extend(user_of(value));
         }
     })
     .await?;
@@ -96,6 +110,66 @@ pub(crate) async fn settled(
 /// The index finds the users that it can express, among others that it takes for the same. For
 /// all others, and where the index left keys out or does not name them, the key space is scanned.
 pub(crate) async fn candidates(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+    user: &str,
+) -> Result<Keys, StoreError> {
+    let mut keys = match layout.listing() {
+        Listing::Tag(field) => by_tag(conn, facts, field, user).await?,
+        Listing::Value(field) => {
+            by_value(conn, facts, field, |value| {
+                layout.user_of(value).is_some_and(|of| of == user)
+            })
+            .await?
+        }
+    };
+    // What memfold keeps for itself is no memory, whatever an index covers.
+    keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
+    keys.retain(|key, _| std::str::from_utf8(key).map_or(true, |key| layout.is_own_key(key)));
+    Ok(keys)
+}
+
+/// The keys whose value of a field is the user's, by listing the whole index.
+async fn by_value(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    field: &str,
+    is_users: impl Fn(&str) -> bool,
+) -> Result<Keys, StoreError> {
+    let Some(field) = facts.field(field) else {
+        return Err(facts.unfit(format!("it has no field `{field}`")));
+    };
+    let mut query = aggregate(&facts.name, "*");
+    query.arg("LOAD").arg(2).arg("@__key");
+    query.arg(format!("@{}", field.attribute));
+    let (mut found, mut others) = (Keys::new(), BTreeSet::new());
+    pages(conn, &facts.name, query, |row| {
+        let Some(key) = row.get("__key") else { return };
+        let value = row.get(&field.attribute);
+        let known = match value.map(std::str::from_utf8) {
+            Some(Ok(value)) if is_users(value) => Found::ForUser,
+            Some(Ok(_)) => {
+                others.insert(key.to_vec());
+                return;
+            }
+            Some(Err(_)) | None => Found::Indexed,
+        };
+        found.insert(key.to_vec(), known);
+    })
+    .await?;
+    if facts.failures > 0 {
+        for (key, by) in scan(conn, facts).await? {
+            if !others.contains(&key) {
+                found.entry(key).or_insert(by);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The keys of the user by a TAG field, or all where the index cannot tell.
+pub(crate) async fn by_tag(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     user_field: &str,
@@ -132,8 +206,6 @@ pub(crate) async fn candidates(
         }
     }
     keys.extend(of_user.keys.into_iter().map(|key| (key, Found::ForUser)));
-    // What memfold keeps for itself is no memory, whatever an index covers.
-    keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
     Ok(keys)
 }
 

@@ -99,13 +99,14 @@ local function restore(key, payload, at, ...)
   return { 'RESTORE', key, at < 0 and 0 or ms(at), payload, 'ABSTTL', ... }
 end
 
--- The commands that write a record on an absent key. Hashes go in chunks: Lua's stack is bounded.
-local function record_writes(key, storage, args, first)
+-- The commands that write the record in args[first…last] on an absent key. Hashes go in chunks:
+-- Lua's stack is bounded.
+local function record_writes(key, storage, args, first, last)
   if storage == 'json' then return { { 'JSON.SET', key, '$', args[first] } } end
   local commands = {}
-  for i = first, #args, 1000 do
+  for i = first, last, 1000 do
     local command = { 'HSET', key }
-    for j = i, math.min(i + 999, #args) do command[#command + 1] = args[j] end
+    for j = i, math.min(i + 999, last) do command[#command + 1] = args[j] end
     commands[#commands + 1] = command
   end
   return commands
@@ -115,7 +116,7 @@ local function append(write, ledger, spec, event)
   local at, first = now_ms(), kind(ledger) == 'none'
   write({ 'XADD', ledger, 'MINID', '~', ms(math.max(0, at - spec.ledger_ms)), '*',
     'merge_id', spec.merge_id, 'event', event, 'user', spec.user, 'run_id', spec.run_id,
-    'at_ms', ms(at), 'retired', #spec.sources },
+    'at_ms', ms(at), 'retired', spec.retired },
     function(id) return first and { 'UNLINK', ledger } or { 'XDEL', ledger, id } end)
 end
 
@@ -134,12 +135,15 @@ local function split(keys, from, ...)
   return unpack(lists)
 end
 
--- Can the index find the record by its own vector? A plain match would accept a document without
--- a vector, and a range query on HNSW misses.
-local function prove_visible(spec, key, vector)
-  local query = '*=>[KNN 1 @' .. spec.vector_field .. ' $vector AS __memfold_distance]'
-  local reply = redis.pcall('FT.SEARCH', spec.index, query, 'INKEYS', 1, key, 'NOCONTENT',
-    'PARAMS', 2, 'vector', vector, 'DIALECT', 2)
+-- Can the index find the record, by its vector if it has one? A plain match would accept a document
+-- without a vector, and a range query on HNSW misses.
+local function prove_visible(written, key, vector)
+  local command = { 'FT.SEARCH', written.index, '*', 'INKEYS', 1, key, 'NOCONTENT', 'DIALECT', 2 }
+  if written.vector_field then
+    command[3] = '*=>[KNN 1 @' .. written.vector_field .. ' $vector AS __memfold_distance]'
+    for _, word in ipairs({ 'PARAMS', 2, 'vector', vector }) do command[#command + 1] = word end
+  end
+  local reply = redis.pcall(unpack(command))
   if reply.err then error({ 'NOTVISIBLE', reply.err }) end
   if reply[2] ~= key then error({ 'NOTVISIBLE', 'the index does not return it' }) end
 end
@@ -163,7 +167,7 @@ local function has_expiring_field(key, storage)
 end
 
 -- What speaks against a commit; nil if nothing does.
-local function commit_refused(spec, lease, veto, sources, copies)
+local function commit_refused(spec, lease, veto, pinned, copies)
   if spec.lease then
     local holder = redis.call('GET', lease)
     if holder ~= spec.lease then return { 'FENCED', holder or '' } end
@@ -172,59 +176,76 @@ local function commit_refused(spec, lease, veto, sources, copies)
     local merge_id = redis.call('GET', veto)
     if merge_id then return { 'VETOED', merge_id } end
   end
-  for i, source in ipairs(spec.sources) do
-    local key, found = sources[i], kind(sources[i])
+  for i, was in ipairs(spec.keys) do
+    local key, found = pinned[i], kind(pinned[i])
     if found == 'none' then return { 'MISSING', key } end
-    if found ~= TYPE[spec.storage] then return { 'TYPE', key, found } end
-    if digest(key, spec.storage) ~= source.digest then return { 'CHANGED', key } end
-    if redis.call('PEXPIRETIME', key) ~= source.expires_at_ms then return { 'EXPIRY', key } end
-    if has_expiring_field(key, spec.storage) then return { 'FIELDTTL', key } end
+    if found ~= TYPE[was.storage] then return { 'TYPE', key, found } end
+    if digest(key, was.storage) ~= was.digest then return { 'CHANGED', key } end
+    if redis.call('PEXPIRETIME', key) ~= was.expires_at_ms then return { 'EXPIRY', key } end
+    if has_expiring_field(key, was.storage) then return { 'FIELDTTL', key } end
     if kind(copies[i]) ~= 'none' then return { 'TAKEN', copies[i] } end
   end
   return inverses_refused(copies[1])
 end
 
--- The last step for a source, by the way it is retired: drop it, or keep it for the undo window.
-local function retire(write, spec, source, copy)
+-- The last step for a key, by the way it is retired: drop it, or keep it for the undo window.
+local function retire(write, spec, was, copy)
   if spec.retire == 'delete' then
     write({ 'UNLINK', copy })
   elseif spec.retire == 'rename' then
-    write({ 'PEXPIRE', copy, ms(spec.window_ms) }, expire_at(copy, source.expires_at_ms))
+    write({ 'PEXPIRE', copy, ms(spec.window_ms) }, expire_at(copy, was.expires_at_ms))
   else
     -- An index covers the copies and must not see a HASH or JSON there: only the payload stays.
     local payload = redis.call('DUMP', copy)
     write({ 'SET', copy, payload, 'PX', ms(spec.window_ms) },
-      restore(copy, payload, source.expires_at_ms, 'REPLACE'))
+      restore(copy, payload, was.expires_at_ms, 'REPLACE'))
   end
 end
 
--- KEYS: record, ledger, veto, lease, sources…, their copies in the undo store…, pointers…
--- ARGV: spec (JSON), merge record (JSON), vector, then the result: JSON text, or names and values.
+-- Every key of the sources is moved away, and so are companions: records that name a source and are
+-- rewritten with the merge. Then the records of the result go on the keys of one source, and those
+-- of the companions on theirs.
+--
+-- KEYS: record, ledger, veto, lease, the keys that are moved…, their copies in the undo store…,
+--       pointers…
+-- ARGV: spec (JSON), merge record (JSON), vector, then the records that are written, each as JSON
+--       text or as names and values. The first is the result's own.
 local function commit(keys, args)
   local spec = cjson.decode(args[1])
   local record, ledger, veto, lease = unpack(keys, 1, 4)
-  local sources, copies, pointers = split(keys, 5, #spec.sources, #spec.sources)
-  local result = sources[spec.result]
+  local pinned, copies, pointers = split(keys, 5, #spec.keys, #spec.keys)
 
   local known = redis.call('GET', record)
   if known then return { 'ALREADY', known } end
-  local refusal = commit_refused(spec, lease, veto, sources, copies)
+  local refusal = commit_refused(spec, lease, veto, pinned, copies)
   if refusal then return refusal end
 
   return all_or_nothing(function(write)
     -- The keys keep their own expiry until the last steps, so renaming back is all it takes.
-    for i, source in ipairs(sources) do
-      write({ 'RENAMENX', source, copies[i] }, { 'RENAMENX', copies[i], source })
+    for i, key in ipairs(pinned) do
+      write({ 'RENAMENX', key, copies[i] }, { 'RENAMENX', copies[i], key })
     end
-    for i, command in ipairs(record_writes(result, spec.storage, args, 4)) do
-      write(command, i == 1 and { 'UNLINK', result } or nil)
+    local first, digests = 4, {}
+    for _, written in ipairs(spec.writes) do
+      local key, storage = pinned[written.at], spec.keys[written.at].storage
+      local last = first + written.args - 1
+      for i, command in ipairs(record_writes(key, storage, args, first, last)) do
+        write(command, i == 1 and { 'UNLINK', key } or nil)
+      end
+      first = last + 1
+      if written.expires_at_ms >= 0 then write(expire_at(key, written.expires_at_ms)) end
+      if kind(key) == 'none' then error({ 'NOTVISIBLE', 'its expiry has passed' }) end
+      digests[#digests + 1] = '"' .. digest(key, storage) .. '"'
     end
-    if spec.expires_at_ms >= 0 then write(expire_at(result, spec.expires_at_ms)) end
-    if kind(result) == 'none' then error({ 'NOTVISIBLE', 'its expiry has passed' }) end
-    if spec.prove then prove_visible(spec, result, args[3]) end
+    if spec.prove then
+      for _, written in ipairs(spec.writes) do prove_visible(written, pinned[written.at], args[3]) end
+    end
 
-    local text = '{"state":"merged","result_digest":"' .. digest(result, spec.storage)
-      .. '","merge":' .. args[2] .. '}'
+    local text = '{"state":"merged","result_digest":' .. table.remove(digests, 1)
+    if #digests > 0 then
+      text = text .. ',"more_digests":[' .. table.concat(digests, ',') .. ']'
+    end
+    text = text .. ',"merge":' .. args[2] .. '}'
     write({ 'SET', record, text, 'PX', ms(spec.ledger_ms) }, { 'UNLINK', record })
     for _, pointer in ipairs(pointers) do
       -- Not over another's: a memory may carry the provenance of one that it was copied from.
@@ -232,96 +253,135 @@ local function commit(keys, args)
         function(reply) return reply and { 'UNLINK', pointer } or nil end)
     end
     append(write, ledger, spec, 'merged')
-    for i, source in ipairs(spec.sources) do retire(write, spec, source, copies[i]) end
+    for i, was in ipairs(spec.keys) do retire(write, spec, was, copies[i]) end
     return { 'MERGED', text }
   end)
 end
 
--- What speaks against an undo; nil if nothing does. `back` says which sources come back.
-local function undo_refused(spec, result, edited, beside, sources, copies, back)
-  local found = kind(result)
-  if found ~= 'none' and found ~= TYPE[spec.storage] then return { 'TAKEN', result } end
-  if edited and not spec.force then return { 'EDITED', result } end
-  if edited and kind(beside) ~= 'none' then return { 'TAKEN', beside } end
+-- What an undo finds: `back` says which units come back whole, `gone` names the memories that have
+-- expired by themselves, `edited` says which units hold something else than what the merge wrote.
+-- A unit is the keys of one memory, or one companion.
+local function undo_finds(spec, pinned)
+  local now, found = now_ms(), { back = {}, gone = {}, edited = {}, there = {} }
+  for i, was in ipairs(spec.keys) do
+    if found.back[was.unit] == nil then found.back[was.unit] = true end
+    local at = was.expires_at_ms
+    if at >= 0 then
+      found.first_expiry = math.min(at, found.first_expiry or at)
+      if at <= now and found.back[was.unit] then
+        found.back[was.unit] = false
+        if was.unit < spec.retired then found.gone[#found.gone + 1] = spec.memories[was.unit + 1] end
+      end
+    end
+  end
+  for i, written in ipairs(spec.writes) do
+    local key, was = pinned[written.at], spec.keys[written.at]
+    found.there[i] = kind(key) == TYPE[was.storage]
+    if found.there[i] and digest(key, was.storage) ~= written.digest then
+      found.edited[was.unit] = key
+    end
+  end
+  return found
+end
+
+-- What speaks against an undo; nil if nothing does.
+local function undo_refused(spec, found, pinned, copies, besides)
+  local writes_at = {}
+  for i, written in ipairs(spec.writes) do
+    local key, was = pinned[written.at], spec.keys[written.at]
+    writes_at[written.at] = true
+    if not found.there[i] and kind(key) ~= 'none' then return { 'TAKEN', key } end
+    local edited = found.edited[was.unit]
+    if edited and not spec.force then return { 'EDITED', edited } end
+    -- A companion that was edited stays as it is: nothing goes beside.
+    if edited and was.unit < spec.retired and kind(besides[i]) ~= 'none' then
+      return { 'TAKEN', besides[i] }
+    end
+  end
   local any = false
-  for i, source in ipairs(sources) do
-    if back[i] then
-      any = true
+  for i, was in ipairs(spec.keys) do
+    if found.back[was.unit] then
+      any = any or was.unit < spec.retired
       local copy = kind(copies[i])
-      if copy == 'none' then return { 'WINDOW', source } end
-      if copy ~= (spec.retire == 'dump' and 'string' or TYPE[spec.storage]) then
+      if copy == 'none' then return { 'WINDOW', pinned[i] } end
+      if copy ~= (spec.retire == 'dump' and 'string' or TYPE[was.storage]) then
         return { 'TAKEN', copies[i] }
       end
-      if source ~= result and kind(source) ~= 'none' then return { 'TAKEN', source } end
+      if not writes_at[i] and kind(pinned[i]) ~= 'none' then return { 'TAKEN', pinned[i] } end
     end
   end
   if not any then return { 'EXPIRED' } end
 end
 
--- Puts one source back as it was, with its own expiry.
-local function bring_back(write, spec, source, key, copy)
+-- Puts one key back as it was, with its own expiry.
+local function bring_back(write, spec, was, key, copy)
   if spec.retire == 'dump' then
-    write(restore(key, redis.call('GET', copy), source.expires_at_ms), { 'UNLINK', key })
+    write(restore(key, redis.call('GET', copy), was.expires_at_ms), { 'UNLINK', key })
   else
     local window_ends = redis.call('PEXPIRETIME', copy)
     write({ 'RENAMENX', copy, key }, { 'RENAMENX', key, copy })
-    write(expire_at(key, source.expires_at_ms), expire_at(key, window_ends))
+    write(expire_at(key, was.expires_at_ms), expire_at(key, window_ends))
   end
 end
 
 local MERGED, UNDONE = '{"state":"merged"', '{"state":"undone"'
 
--- KEYS: record, ledger, veto, own pointer, beside (for an edited result), aside (for a moment),
---       sources…, their copies in the undo store…, pointers of the parents…
+-- KEYS: record, ledger, veto, own pointer, the keys that were moved…, their copies in the undo
+--       store…, for each write a key aside (for a moment)… and one beside (for an edited
+--       result)…, pointers of the parents…
 -- ARGV: spec (JSON).
 local function undo(keys, args)
   local spec = cjson.decode(args[1])
-  local record, ledger, veto, pointer, beside, aside = unpack(keys, 1, 6)
-  local sources, copies, pointers = split(keys, 7, #spec.sources, #spec.sources)
-  local result = sources[spec.result]
+  local record, ledger, veto, pointer = unpack(keys, 1, 4)
+  local moved, written = #spec.keys, #spec.writes
+  local pinned, copies, asides, besides, pointers = split(keys, 5, moved, moved, written, written)
 
   local text = redis.call('GET', record)
   if not text then return { 'UNKNOWN' } end
   if text:sub(1, #MERGED) ~= MERGED then return { 'UNDONE' } end
   local later = redis.call('GET', pointer)
   if later then return { 'LATER', later } end
-  local there = kind(result) == TYPE[spec.storage]
-  local edited = there and digest(result, spec.storage) ~= spec.result_digest
-  local now, back, first_expiry, gone = now_ms(), {}, nil, {}
-  for i, source in ipairs(spec.sources) do
-    local at = source.expires_at_ms
-    back[i] = at < 0 or at > now
-    if not back[i] then gone[#gone + 1] = sources[i] end
-    if at >= 0 then first_expiry = math.min(at, first_expiry or at) end
-  end
-  local refusal = undo_refused(spec, result, edited, beside, sources, copies, back)
-    or inverses_refused(aside)
+  local found = undo_finds(spec, pinned)
+  local refusal = undo_refused(spec, found, pinned, copies, besides)
+    or inverses_refused(asides[1])
   if refusal then return refusal end
 
   return all_or_nothing(function(write)
-    local away = edited and beside or aside
-    if there then write({ 'RENAMENX', result, away }, { 'RENAMENX', away, result }) end
-    for i, source in ipairs(spec.sources) do
-      if back[i] then bring_back(write, spec, source, sources[i], copies[i]) end
+    local beside = ''
+    for i, what in ipairs(spec.writes) do
+      local key, unit = pinned[what.at], spec.keys[what.at].unit
+      local edited = found.edited[unit]
+      if edited and unit >= spec.retired then
+        found.back[unit] = false
+      elseif found.there[i] then
+        local away = edited and besides[i] or asides[i]
+        if edited and i == 1 then beside = away end
+        write({ 'RENAMENX', key, away }, { 'RENAMENX', away, key })
+      end
+    end
+    for i, was in ipairs(spec.keys) do
+      if found.back[was.unit] then bring_back(write, spec, was, pinned[i], copies[i]) end
     end
     write({ 'SET', record, UNDONE .. text:sub(#MERGED + 1), 'KEEPTTL' },
       { 'SET', record, text, 'KEEPTTL' })
-    if spec.veto and #gone == 0 then
+    if spec.veto and #found.gone == 0 then
       -- It lives as long as all its members can.
       local command = { 'SET', veto, spec.merge_id, 'NX' }
-      if first_expiry then
-        command[5], command[6] = 'PXAT', ms(first_expiry)
+      if found.first_expiry then
+        command[5], command[6] = 'PXAT', ms(found.first_expiry)
       end
       write(command, function(reply) return reply and { 'UNLINK', veto } or nil end)
     end
     append(write, ledger, spec, 'undone')
-    local rest = { 'UNLINK', aside }
-    for _, key in ipairs(copies) do rest[#rest + 1] = key end
+    local rest = { 'UNLINK' }
+    for _, list in ipairs({ asides, copies }) do
+      for _, key in ipairs(list) do rest[#rest + 1] = key end
+    end
     for _, key in ipairs(pointers) do
       if redis.call('GET', key) == spec.merge_id then rest[#rest + 1] = key end
     end
     write(rest)
-    return { 'RESTORED', edited and beside or '', unpack(gone) }
+    return { 'RESTORED', beside, unpack(found.gone) }
   end)
 end
 

@@ -12,6 +12,7 @@ pub mod vector;
 pub mod vector_field;
 
 mod commit;
+mod concerns;
 mod digest;
 mod error;
 mod functions;
@@ -23,8 +24,10 @@ mod query;
 mod reply;
 mod undo;
 mod visible;
+mod writes;
 
 pub use commit::{Commit, CommitError, Committed, commit, vetoed};
+pub use concerns::concerns;
 pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};
@@ -32,8 +35,8 @@ pub use index::Storage;
 pub use keys::{LEDGER, beside, covering_index};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
-    Entry, Event, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord, history,
-    merges_of_run, originals, parents, show,
+    Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,
+    StoredRecord, history, merges_of_run, originals, parents, show,
 };
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 

@@ -1,12 +1,14 @@
 //! Reads stored records by key, many at a time, each with its expiry.
 
+use std::collections::BTreeMap;
+
 use redis::aio::ConnectionManager;
 use redis::{RedisResult, Value};
 
-use crate::layout::{Layout, Record, Source};
+use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
 use crate::memory::{Digest, Memory};
 use crate::store::index::Storage;
-use crate::store::{StoreError, reply};
+use crate::store::{StoreError, listing, reply};
 
 /// Keys a round trip: enough to hide the latency, few enough to keep memory small.
 pub(crate) const CHUNK: usize = 200;
@@ -14,8 +16,9 @@ pub(crate) const CHUNK: usize = 200;
 /// What a key holds.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Fetched {
-    /// A record of the expected kind, and the absolute expiry in milliseconds if it has one.
-    Record(Record, Option<i64>),
+    /// A memory of the expected kind, and the absolute expiry of its own key in milliseconds if it
+    /// has one.
+    Memory(Stored, Option<i64>),
     /// Nothing: it is gone.
     Gone,
     /// Another type of value than the index covers.
@@ -53,7 +56,8 @@ pub async fn load(
     let mut sources = Vec::with_capacity(pinned.len());
     for chunk in pinned.chunks(CHUNK) {
         let keys: Vec<_> = chunk.iter().map(|(key, _)| key.as_bytes()).collect();
-        for ((key, digest), fetched) in chunk.iter().zip(fetch(conn, storage, &keys).await?) {
+        for ((key, digest), fetched) in chunk.iter().zip(fetch(conn, storage, layout, &keys).await?)
+        {
             let source = source(layout, key, digest, fetched);
             sources.push(source.ok_or_else(|| LoadError::Changed {
                 key: (*key).to_owned(),
@@ -63,23 +67,87 @@ pub async fn load(
     Ok(sources)
 }
 
+/// The records that may name memories of a user: each key with what it holds and its expiry.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection, or if the index is not fit to be asked.
+pub async fn companions(
+    conn: &mut ConnectionManager,
+    companions: &Companions<'_>,
+    user: &str,
+) -> Result<Vec<(String, Record, Option<i64>)>, StoreError> {
+    let facts = listing::settled(conn, companions.index).await?;
+    let keys = listing::by_tag(conn, &facts, companions.user_field, user).await?;
+    let keys: Vec<String> = keys
+        .into_keys()
+        .filter_map(|key| String::from_utf8(key).ok())
+        .collect();
+    let mut found = Vec::new();
+    for chunk in keys.chunks(CHUNK) {
+        let names: Vec<_> = chunk.iter().map(String::as_bytes).collect();
+        let fetched = fetch_keys(conn, facts.storage, &names).await?;
+        for (key, fetched) in chunk.iter().zip(fetched) {
+            if let Fetched::Memory(stored, expires_at_ms) = fetched {
+                found.push((key.clone(), stored.record, expires_at_ms));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The record as a source, if it is the one of the digest.
 fn source(layout: &dyn Layout, key: &str, digest: &Digest, fetched: Fetched) -> Option<Source> {
-    let Fetched::Record(record, expires_at_ms) = fetched else {
+    let Fetched::Memory(stored, expires_at_ms) = fetched else {
         return None;
     };
-    let memory = layout.read(key, &record).ok()?.memory;
+    let memory = layout.read(key, &stored).ok()?.memory;
     (memory.digest == *digest).then_some(Source {
         memory: Memory {
             expires_at_ms,
             ..memory
         },
-        record,
+        stored,
     })
 }
 
-/// Reads what `keys` hold, in their order.
+/// Reads the memories at `keys`, in their order, each with its other keys.
 pub(crate) async fn fetch(
+    conn: &mut ConnectionManager,
+    storage: Storage,
+    layout: &dyn Layout,
+    keys: &[&[u8]],
+) -> Result<Vec<Fetched>, StoreError> {
+    let mut fetched = fetch_keys(conn, storage, keys).await?;
+    let mut wanted: BTreeMap<Storage, Vec<(usize, String)>> = BTreeMap::new();
+    for (position, key) in keys.iter().enumerate() {
+        let there = matches!(fetched[position], Fetched::Memory(..));
+        let Ok(key) = std::str::from_utf8(key) else {
+            continue;
+        };
+        for (other, storage) in layout.other_keys(key).into_iter().filter(|_| there) {
+            wanted.entry(storage).or_default().push((position, other));
+        }
+    }
+    for (storage, wanted) in wanted {
+        let names: Vec<_> = wanted.iter().map(|(_, key)| key.as_bytes()).collect();
+        let found = fetch_keys(conn, storage, &names).await?;
+        for ((position, key), found) in wanted.into_iter().zip(found) {
+            if let (Fetched::Memory(memory, _), Fetched::Memory(other, expires_at_ms)) =
+                (&mut fetched[position], found)
+            {
+                memory.others.push(Other {
+                    key,
+                    record: other.record,
+                    expires_at_ms,
+                });
+            }
+        }
+    }
+    Ok(fetched)
+}
+
+/// Reads what single keys hold, in their order.
+pub(crate) async fn fetch_keys(
     conn: &mut ConnectionManager,
     storage: Storage,
     keys: &[&[u8]],
@@ -133,13 +201,13 @@ fn one(
     };
     match (storage, record) {
         (Storage::Json, Value::BulkString(text)) => Ok(match String::from_utf8(text) {
-            Ok(text) => Fetched::Record(Record::Json(text), expires_at_ms),
+            Ok(text) => Fetched::Memory(Record::Json(text).into(), expires_at_ms),
             Err(_) => Fetched::NotUtf8,
         }),
         (Storage::Json, Value::Nil) => Ok(Fetched::Gone),
         (Storage::Hash, reply) => Ok(match hash_record(reply)? {
             Record::Hash(fields) if fields.is_empty() => Fetched::Gone,
-            record => Fetched::Record(record, expires_at_ms),
+            record => Fetched::Memory(record.into(), expires_at_ms),
         }),
         _ => Err(StoreError::Protocol("JSON.GET answered no text".to_owned())),
     }

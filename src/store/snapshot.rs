@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use ndarray::Array2;
 use redis::aio::ConnectionManager;
 
-use crate::layout::{Layout, NotRead, Reading, Record};
+use crate::layout::{Layout, NotRead, Reading, Stored};
 use crate::memory::{LeftAlone, Memory, Reason};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
@@ -53,10 +53,16 @@ pub async fn snapshot(
     user: &str,
 ) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
-    let keys = listing::candidates(conn, &now, layout.user_field(), user).await?;
+    if let Some(vectors) = layout.vector_index() {
+        listing::settled(conn, vectors).await?;
+    }
+    let keys = listing::candidates(conn, &now, layout, user).await?;
     let mut collected = Collected::new(user);
     read(conn, facts, layout, keys, &mut collected).await?;
     listing::settled(conn, facts).await?;
+    if let Some(vectors) = layout.vector_index() {
+        listing::settled(conn, vectors).await?;
+    }
     collected.into_snapshot()
 }
 
@@ -75,7 +81,7 @@ async fn read(
         let mut conn = conn.clone();
         async move {
             let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
-            let fetched = records::fetch(&mut conn, storage, &names).await;
+            let fetched = records::fetch(&mut conn, storage, layout, &names).await;
             fetched.map(|fetched| (chunk, fetched))
         }
     });
@@ -131,8 +137,8 @@ impl Collected {
                     "the key holds another type of value",
                 );
             }
-            Fetched::Record(record, expires_at_ms) => {
-                self.take_record(layout, key, found, &record, expires_at_ms);
+            Fetched::Memory(stored, expires_at_ms) => {
+                self.take_record(layout, key, found, &stored, expires_at_ms);
             }
         }
     }
@@ -142,10 +148,10 @@ impl Collected {
         layout: &dyn Layout,
         key: &str,
         found: Found,
-        record: &Record,
+        stored: &Stored,
         expires_at_ms: Option<i64>,
     ) {
-        match layout.read(key, record) {
+        match layout.read(key, stored) {
             Ok(reading) if reading.memory.partition.user != self.user => {
                 self.pass_over(key, found, &reading.memory.partition.user);
             }

@@ -6,7 +6,7 @@ use redis::aio::ConnectionLike;
 use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
-use super::ledger::{MergeRecord, Retire, State, StoredRecord, show};
+use super::ledger::{MergeRecord, Pinned, Retire, State, StoredRecord, show};
 use super::{Storage, StoreError, keys};
 use crate::memory::Digest;
 
@@ -116,23 +116,36 @@ pub enum UndoError {
 #[derive(Serialize)]
 struct Spec<'a> {
     merge_id: &'a str,
-    storage: Storage,
     retire: Retire,
     user: &'a str,
     run_id: &'a str,
-    sources: Vec<SpecSource>,
-    /// Position of the result's key among the sources, from 1.
-    result: usize,
-    result_digest: &'a Digest,
+    /// Memories that were merged.
+    retired: usize,
+    /// Their own keys.
+    memories: Vec<&'a str>,
+    /// All keys that were moved.
+    keys: Vec<SpecKey>,
+    /// What was written, the result's own key first.
+    writes: Vec<SpecWrite<'a>>,
     ledger_ms: u64,
     force: bool,
     veto: bool,
 }
 
 #[derive(Serialize)]
-struct SpecSource {
+struct SpecKey {
+    storage: Storage,
     /// -1 = never.
     expires_at_ms: i64,
+    /// Keys of one number come back together; those of memories are numbered as these are.
+    unit: usize,
+}
+
+#[derive(Serialize)]
+struct SpecWrite<'a> {
+    /// Position among the keys, from 1.
+    at: usize,
+    digest: &'a Digest,
 }
 
 /// Undoes a merge; with `cascade`, first the merges that built on it, newest first. Each is undone
@@ -205,11 +218,11 @@ async fn undo_one(
     if stored.merge.retire == Retire::Delete {
         return Err(UndoError::Deleted(merge_id.to_owned()));
     }
-    let beside = keys::beside(&stored.merge.result_key, &(options.new_id)());
+    let new_id = (options.new_id)();
     let spec = spec(&stored, options, veto)?;
     let args =
         serde_json::to_vec(&spec).map_err(|error| StoreError::Protocol(error.to_string()))?;
-    let keys = keys_of(&stored.merge, &beside);
+    let keys = keys_of(&stored.merge, &new_id);
     let reply = functions.call(con, Function::Undo, &keys, &[&args]).await?;
     outcome(&stored.merge, &reply)
 }
@@ -220,40 +233,46 @@ fn spec<'a>(
     veto: bool,
 ) -> Result<Spec<'a>, StoreError> {
     let merge = &stored.merge;
-    let result = merge
-        .sources
-        .iter()
-        .position(|source| source.key == merge.result_key)
-        .ok_or_else(|| StoreError::Protocol(format!("merge {}: no result", merge.merge_id)))?;
-    let sources = merge
-        .sources
-        .iter()
-        .map(|source| SpecSource {
-            expires_at_ms: source.expires_at_ms.unwrap_or(-1),
-        })
-        .collect();
+    let pinned = merge.pinned();
+    let mut digests = [&stored.result_digest]
+        .into_iter()
+        .chain(&stored.more_digests);
+    let mut writes = Vec::new();
+    for (at, _) in (1..).zip(&pinned).filter(|(_, key)| key.written) {
+        let lacking = || StoreError::Protocol(format!("merge {}: a digest", merge.merge_id));
+        let digest = digests.next().ok_or_else(lacking)?;
+        writes.push(SpecWrite { at, digest });
+    }
+    let key = |pinned: Pinned<'_>| SpecKey {
+        storage: pinned.storage,
+        expires_at_ms: pinned.expires_at_ms,
+        unit: pinned.unit,
+    };
     Ok(Spec {
         merge_id: &merge.merge_id,
-        storage: merge.storage,
         retire: merge.retire,
         user: &merge.partition.user,
         run_id: &merge.run_id,
-        sources,
-        result: result + 1,
-        result_digest: &stored.result_digest,
+        retired: merge.sources.len(),
+        memories: merge.sources.iter().map(|s| s.key.as_str()).collect(),
+        keys: pinned.into_iter().map(key).collect(),
+        writes,
         ledger_ms: super::commit::millis(options.ledger),
         force: options.force,
         veto,
     })
 }
 
-fn keys_of(merge: &MergeRecord, beside: &str) -> Vec<String> {
-    let own = [
-        keys::pointer(&merge.merge_id),
-        beside.to_owned(),
-        keys::aside(&merge.merge_id, &merge.result_key),
-    ];
-    keys::of_merge(merge, own)
+fn keys_of(merge: &MergeRecord, new_id: &str) -> Vec<String> {
+    let pinned = merge.pinned();
+    let written = || pinned.iter().filter(|pinned| pinned.written).map(|p| p.key);
+    let asides = written().map(|key| keys::aside(&merge.merge_id, key));
+    let besides = written().map(|key| keys::beside(key, new_id));
+    keys::of_merge(
+        merge,
+        [keys::pointer(&merge.merge_id)],
+        asides.chain(besides),
+    )
 }
 
 fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {

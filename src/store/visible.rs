@@ -7,6 +7,7 @@ use redis::Value;
 use redis::aio::ConnectionLike;
 
 use super::functions::Functions;
+use super::writes::Write;
 use super::{Commit, CommitError, StoreError, query, reply, undo};
 
 /// How long a result may take to appear.
@@ -20,11 +21,14 @@ pub(super) async fn check_after(
     con: &mut impl ConnectionLike,
     functions: &Functions,
     commit: &Commit<'_>,
+    writes: &[Write<'_>],
 ) -> Result<(), CommitError> {
     let key = &commit.record.result_key;
     let found = async {
-        while !is_found(con, commit).await? {
-            tokio::time::sleep(LOOK_EVERY).await;
+        for write in writes {
+            while !is_found(con, commit, write).await? {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
         }
         Ok::<_, StoreError>(())
     };
@@ -42,27 +46,24 @@ pub(super) async fn check_after(
     }
 }
 
-async fn is_found(con: &mut impl ConnectionLike, commit: &Commit<'_>) -> Result<bool, StoreError> {
-    let key = &commit.record.result_key;
-    let query = format!(
-        "*=>[KNN 1 @{} $vector]",
-        query::field_name(commit.vector_field)
-    );
+async fn is_found(
+    con: &mut impl ConnectionLike,
+    commit: &Commit<'_>,
+    write: &Write<'_>,
+) -> Result<bool, StoreError> {
     let mut cmd = redis::cmd("FT.SEARCH");
-    cmd.arg(&commit.record.index)
-        .arg(query)
-        .arg("INKEYS")
-        .arg(1)
-        .arg(key)
-        .arg("NOCONTENT");
-    cmd.arg("PARAMS")
-        .arg(2)
-        .arg("vector")
-        .arg(commit.vector)
-        .arg("DIALECT")
-        .arg(2);
+    cmd.arg(write.index);
+    if write.by_vector {
+        let field = query::field_name(commit.vector_field);
+        cmd.arg(format!("*=>[KNN 1 @{field} $vector]"));
+        cmd.arg("PARAMS").arg(2).arg("vector").arg(commit.vector);
+    } else {
+        cmd.arg("*");
+    }
+    cmd.arg("INKEYS").arg(1).arg(write.key).arg("NOCONTENT");
+    cmd.arg("DIALECT").arg(2);
     let reply: Value = cmd.query_async(con).await?;
-    Ok(names(&reply, key))
+    Ok(names(&reply, write.key))
 }
 
 /// Whether a text stands anywhere in a reply (RESP2 and RESP3 differ in shape).

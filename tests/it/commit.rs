@@ -1,6 +1,6 @@
 //! The commit: all of it or nothing, whatever goes wrong.
 
-use memfold::layout::Record;
+use memfold::layout::{Record, Stored};
 use memfold::store::{
     CommitError, Committed, Retire, State, Storage, StoreError, covering_index, history, originals,
     record_digest, show,
@@ -35,7 +35,8 @@ async fn the_result_is_in_place_and_the_sources_are_in_the_undo_store() {
         assert_eq!(stored.merge, plan);
         assert_eq!(stored.result_digest, record_digest(&result));
         let kept = originals(&mut case.con, &stored).await.unwrap();
-        assert_eq!(kept, sources.into_iter().map(Some).collect::<Vec<_>>());
+        let expected = sources.into_iter().map(|record| Some(record.into()));
+        assert_eq!(kept, expected.collect::<Vec<_>>());
         for key in &keys {
             let copy = format!("memfold:undo:M1:{{{key}}}");
             assert_eq!(
@@ -480,6 +481,7 @@ async fn a_large_hash_is_written_whole() {
     if let Record::Hash(fields) = &mut blind {
         fields.retain(|(name, _)| name != b"embedding");
     }
+    let [blind, stored] = [blind, result.clone()].map(Stored::from);
     let refused = case
         .commit_with(&plan, &VECTOR, |c| c.result = &blind)
         .await;
@@ -488,7 +490,7 @@ async fn a_large_hash_is_written_whole() {
         "{refused:?}"
     );
     assert_eq!(picture::all(&mut case.con).await, before);
-    case.commit_with(&plan, &VECTOR, |c| c.result = &result)
+    case.commit_with(&plan, &VECTOR, |c| c.result = &stored)
         .await
         .unwrap();
     let stored = show(&mut case.con, "M1").await.unwrap().unwrap();
@@ -499,7 +501,10 @@ async fn a_large_hash_is_written_whole() {
 async fn an_index_that_covers_the_undo_store_is_named() {
     for storage in [Storage::Json, Storage::Hash] {
         let mut case = Case::new((storage, true)).await;
-        assert_eq!(covering_index(&mut case.con, storage).await.unwrap(), None);
+        assert_eq!(
+            covering_index(&mut case.con, &[storage]).await.unwrap(),
+            None
+        );
         let other = if storage == Storage::Json {
             Storage::Hash
         } else {
@@ -517,7 +522,10 @@ async fn an_index_that_covers_the_undo_store_is_named() {
             };
             index.create(&mut case.con).await;
         }
-        assert_eq!(covering_index(&mut case.con, storage).await.unwrap(), None);
+        assert_eq!(
+            covering_index(&mut case.con, &[storage]).await.unwrap(),
+            None
+        );
         for prefixes in [
             vec![],
             vec!["x".to_owned(), "mem".to_owned()],
@@ -536,7 +544,7 @@ async fn an_index_that_covers_the_undo_store_is_named() {
                 case.server.url().replace("resp3", "resp2"),
             ] {
                 let mut con = crate::support::server::connect(&url).await;
-                let found = covering_index(&mut con, storage).await.unwrap();
+                let found = covering_index(&mut con, &[storage]).await.unwrap();
                 assert_eq!(found.as_deref(), Some("wide"));
             }
             case.run::<()>(&["FT.DROPINDEX", "wide"]).await;

@@ -82,7 +82,7 @@ impl Store {
                 .await
                 .unwrap();
         }
-        write(&mut self.con, &sources[0].memory.key, &record).await;
+        write(&mut self.con, &sources[0].memory.key, &record.record).await;
     }
 }
 
@@ -151,7 +151,7 @@ async fn a_merged_record_is_read_through_the_index_again() {
                 .await
                 .unwrap()
                 .remove(0);
-            let own = metadata(&source.record);
+            let own = metadata(&source.stored.record);
             assert_eq!(
                 (own["source"].as_str(), own["ok"].as_bool()),
                 (Some("chat"), Some(true))
@@ -216,7 +216,10 @@ async fn a_second_generation_adds_up_and_takes_a_new_vector() {
         .await
         .unwrap()
         .remove(0);
-        assert_eq!(metadata(&source.record)["source_count"].as_u64(), Some(3));
+        assert_eq!(
+            metadata(&source.stored.record)["source_count"].as_u64(),
+            Some(3)
+        );
         let ids: Vec<_> = store
             .layout
             .leaves(&source)
@@ -250,5 +253,5 @@ async fn a_megabyte_of_metadata_goes_through() {
     )
     .await
     .unwrap();
-    assert_eq!(metadata(&sources[0].record)["long"], long);
+    assert_eq!(metadata(&sources[0].stored.record)["long"], long);
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::tz::TimeZone;
 use memfold::layout::redisvl::{Redisvl, RedisvlFields};
-use memfold::layout::{CannotWrite, Layout, Leaf, Merged, NotRead, Reading, Record, Source};
+use memfold::layout::{
+    CannotWrite, FieldUse, Layout, Leaf, Listing, Merged, NotRead, Reading, Source, Stored,
+};
 use memfold::memory::Reason;
 use memfold::store::index::{Storage, index_facts};
 use memfold::store::listing::users;
@@ -349,7 +351,8 @@ async fn each_user_id_has_exactly_its_own_memories() {
         let facts = index_facts(&mut con, &index.name).await.unwrap();
         let mut expected: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
         expected.sort();
-        assert_eq!(users(&mut con, &facts, "user_id").await.unwrap(), expected);
+        let layout = layout(&mut con, &index).await.unwrap();
+        assert_eq!(users(&mut con, &facts, &layout).await.unwrap(), expected);
     }
 }
 
@@ -599,15 +602,19 @@ impl Layout for Meddling {
         "meddling"
     }
 
-    fn user_field(&self) -> &str {
-        self.inner.user_field()
+    fn listing(&self) -> Listing<'_> {
+        self.inner.listing()
+    }
+
+    fn fields(&self) -> Vec<FieldUse> {
+        self.inner.fields()
     }
 
     fn vector_field(&self) -> &str {
         self.inner.vector_field()
     }
 
-    fn read(&self, key: &str, record: &Record) -> Result<Reading, NotRead> {
+    fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead> {
         if !self.done.swap(true, Ordering::SeqCst) {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
             stream
@@ -621,14 +628,14 @@ impl Layout for Meddling {
                 &answer[..length]
             );
         }
-        self.inner.read(key, record)
+        self.inner.read(key, stored)
     }
 
     fn leaves(&self, source: &Source) -> Vec<Leaf> {
         self.inner.leaves(source)
     }
 
-    fn merge(&self, s: &[Source], survivor: usize, m: &Merged) -> Result<Record, CannotWrite> {
+    fn merge(&self, s: &[Source], survivor: usize, m: &Merged) -> Result<Stored, CannotWrite> {
         self.inner.merge(s, survivor, m)
     }
 }
@@ -713,7 +720,7 @@ async fn members_are_loaded_again_only_as_they_were_judged() {
             .await
             .unwrap();
         assert_eq!([&sources[0].memory, &sources[1].memory], [three, one]);
-        assert_eq!(record_digest(&sources[1].record), one.digest);
+        assert_eq!(record_digest(&sources[1].stored.record), one.digest);
 
         match index.storage {
             Storage::Json => run(&mut con, &["JSON.SET", "memory:2", "$.content", "\"x\""]).await,
@@ -758,14 +765,19 @@ async fn users_keep_their_spelling_where_the_index_folds_it() {
             .unwrap();
     }
     let facts = index_facts(&mut con, "ix").await.unwrap();
-    let found = users(&mut con, &facts, "user_id").await.unwrap();
-    assert_eq!(found, ["Alice", "Bob", "alice", "ÄÖ"]);
     let layout = Redisvl::new(&RedisvlFields::default(), &facts, TimeZone::UTC).unwrap();
+    let found = users(&mut con, &facts, &layout).await.unwrap();
+    assert_eq!(found, ["Alice", "Bob", "alice", "ÄÖ"]);
     for user in &found {
         let snapshot = snapshot(&mut con, &facts, &layout, user).await.unwrap();
         assert_eq!(snapshot.memories.len(), 1, "{user}");
     }
-    let error = users(&mut con, &facts, "nobody").await.unwrap_err();
+    let fields = RedisvlFields {
+        user: "nobody".to_owned(),
+        ..RedisvlFields::default()
+    };
+    let layout = Redisvl::new(&fields, &facts, TimeZone::UTC).unwrap();
+    let error = users(&mut con, &facts, &layout).await.unwrap_err();
     assert!(matches!(error, StoreError::IndexUnfit { .. }), "{error}");
 }
 

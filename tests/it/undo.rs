@@ -542,7 +542,7 @@ async fn the_originals_are_readable_as_long_as_they_are_kept() {
         let stored = show(&mut case.con, "M1").await.unwrap().unwrap();
         assert_eq!(
             originals(&mut case.con, &stored).await.unwrap(),
-            [Some(first), None]
+            [Some(first.into()), None]
         );
     }
 }

@@ -87,11 +87,7 @@ async fn sampled(
     facts: &IndexFacts,
     layout: &dyn Layout,
 ) -> Result<Option<Snapshot>, StoreError> {
-    for user in users(conn, facts, layout.user_field())
-        .await?
-        .iter()
-        .take(USERS)
-    {
+    for user in users(conn, facts, layout).await?.iter().take(USERS) {
         let snapshot = snapshot(conn, facts, layout, user).await?;
         if !candidates(&snapshot).is_empty() {
             return Ok(Some(snapshot));

@@ -114,7 +114,7 @@ async fn functions(conn: &mut ConnectionManager) -> Check {
 
 /// Retired memories must not be taken for memories by any index.
 pub(super) async fn undo_store(conn: &mut ConnectionManager, storage: Storage) -> Check {
-    match covering_index(conn, storage).await {
+    match covering_index(conn, &[storage]).await {
         Ok(None) => Check::ok("undo store", "no index covers memfold:undo:"),
         Ok(Some(index)) => {
             let found = format!("index {index} covers memfold:undo:, so originals are kept packed");

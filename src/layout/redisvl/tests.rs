@@ -51,17 +51,17 @@ fn hash_layout() -> Redisvl {
 }
 
 fn read(layout: &Redisvl, record: Record) -> Result<Source, NotRead> {
-    let reading = layout.read("m:1", &record)?;
-    Ok(Source {
-        memory: reading.memory,
-        record,
-    })
+    source_at(layout, "m:1", record)
+}
+
+fn source_at(layout: &Redisvl, key: &str, record: Record) -> Result<Source, NotRead> {
+    let stored = Stored::from(record);
+    let memory = layout.read(key, &stored)?.memory;
+    Ok(Source { memory, stored })
 }
 
 fn source(key: &str, document: &str) -> Source {
-    let record = Record::Json(document.into());
-    let memory = json_layout().read(key, &record).unwrap().memory;
-    Source { memory, record }
+    source_at(&json_layout(), key, Record::Json(document.into())).unwrap()
 }
 
 fn hash(fields: &[(&str, &[u8])]) -> Record {
@@ -84,7 +84,11 @@ fn merged(vector: ResultVector) -> Merged {
 
 fn merge(sources: &[Source], survivor: usize) -> Value {
     let merged = merged(ResultVector::OfSource(0));
-    match json_layout().merge(sources, survivor, &merged).unwrap() {
+    match json_layout()
+        .merge(sources, survivor, &merged)
+        .unwrap()
+        .record
+    {
         Record::Json(text) => serde_json::from_str(&text).unwrap(),
         Record::Hash(_) => panic!("a hash from documents"),
     }
@@ -103,7 +107,7 @@ fn a_document_of_the_recipe_is_read() {
             "thread_id":null,"embedding":[0.6,-0.8]}"#
             .into(),
     );
-    let reading = json_layout().read("m:1", &record).unwrap();
+    let reading = json_layout().read("m:1", &record.into()).unwrap();
     assert_eq!(reading.vector, [0.6, -0.8]);
     let memory = reading.memory;
     assert_eq!(
@@ -266,11 +270,11 @@ fn the_result_is_the_survivors_document_with_what_the_others_add() {
             "created_at":"2026-01-01T00:00:00.5Z","user_id":"u","memory_id":"B","thread_id":"t2"}"#,
     );
     let sources = [old, new];
-    let record = json_layout()
+    let stored = json_layout()
         .merge(&sources, 0, &merged(ResultVector::OfSource(0)))
         .unwrap();
-    let Record::Json(text) = &record else {
-        panic!("{record:?}")
+    let Record::Json(text) = &stored.record else {
+        panic!("{stored:?}")
     };
     assert!(text.starts_with(r#"{"content":"new text","embedding":[0.10,2e-7],"custom":{"z":[1,12345678901234567890]},"metadata":"{\"k\":1.10,\"ok\":true,"#), "{text}");
     let result: Value = serde_json::from_str(text).unwrap();
@@ -290,13 +294,13 @@ fn the_result_is_the_survivors_document_with_what_the_others_add() {
     });
     assert_eq!(own["sources"][1], leaf);
 
-    let again = json_layout().read("m:1", &record).unwrap().memory;
+    let again = json_layout().read("m:1", &stored).unwrap().memory;
     assert_eq!(again.merge_id.as_deref(), Some("M1"));
     assert_eq!(again.said_at, sources[0].memory.said_at);
     assert_eq!(again.created_at, sources[1].memory.created_at);
     let leaves = json_layout().leaves(&Source {
         memory: again,
-        record,
+        stored,
     });
     assert_eq!(
         leaves.iter().map(|leaf| &*leaf.id).collect::<Vec<_>>(),
@@ -318,7 +322,7 @@ fn a_second_merge_counts_and_lists_the_originals() {
     let result = json_layout()
         .merge(&first, 0, &merged(ResultVector::OfSource(0)))
         .unwrap();
-    let Record::Json(text) = result else {
+    let Record::Json(text) = result.record else {
         panic!("a hash from documents")
     };
     let second = [
@@ -404,16 +408,13 @@ fn nested_paths_are_followed_and_what_is_beside_them_is_kept() {
         let document =
             format!(r#"{{"data":{{"text":"a","v":[1,0],"beside":"{beside}"}},"who is":"u"}}"#);
         let record = Record::Json(document);
-        Source {
-            memory: layout.read(key, &record).unwrap().memory,
-            record,
-        }
+        source_at(&layout, key, record).unwrap()
     };
     let merged = merged(ResultVector::Numbers(vec![0.6, 0.8]));
     let result = layout
         .merge(&[source("m:1", "x"), source("m:2", "y")], 0, &merged)
         .unwrap();
-    let Record::Json(text) = result else {
+    let Record::Json(text) = result.record else {
         panic!("a hash from documents")
     };
     assert!(
@@ -437,10 +438,7 @@ fn a_hash_keeps_its_fields_and_their_order() {
             rest,
         ];
         let record = hash(&fields.concat());
-        Source {
-            memory: hash_layout().read(key, &record).unwrap().memory,
-            record,
-        }
+        source_at(&hash_layout(), key, record).unwrap()
     };
     let sources = [
         source(
@@ -454,7 +452,10 @@ fn a_hash_keeps_its_fields_and_their_order() {
             &[("n", b"2"), ("more", b"x"), ("blob", b"\xfe")],
         ),
     ];
-    let merge = |sources: &[Source], vector| hash_layout().merge(sources, 0, &merged(vector));
+    let merge = |sources: &[Source], vector| {
+        let stored = hash_layout().merge(sources, 0, &merged(vector));
+        stored.map(|stored| stored.record)
+    };
     let Record::Hash(fields) = merge(&sources, ResultVector::OfSource(1)).unwrap() else {
         panic!("a document from hashes")
     };
@@ -545,7 +546,12 @@ fn fields_come_from_configuration() {
         ("embedding", &vector),
     ]);
     assert_eq!(
-        layout.read("m:1", &record).unwrap().memory.partition.scope,
+        layout
+            .read("m:1", &record.into())
+            .unwrap()
+            .memory
+            .partition
+            .scope,
         ["x"]
     );
 }
@@ -560,7 +566,7 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn no_document_panics(text in "[{}\\[\\]:,\"\\\\a-z0-9_.eE+ -]*") {
-        let _ = json_layout().read("m:1", &Record::Json(text));
+        let _ = json_layout().read("m:1", &Record::Json(text).into());
     }
 
     #[test]
@@ -572,9 +578,10 @@ proptest! {
             ["content", "embedding", "user_id", "memory_type", "memory_id", "created_at", "metadata"];
         let document: Map<_, _> = names.iter().map(|n| (*n).to_owned()).zip(values).collect();
         let record = Record::Json(Value::Object(document).to_string());
-        let _ = json_layout().read("m:1", &record);
+        let stored = Stored::from(record);
+        let _ = json_layout().read("m:1", &stored);
         let good = source("m:2", r#"{"content":"a","embedding":[1,0],"user_id":"u"}"#);
-        let other = Source { memory: good.memory.clone(), record };
+        let other = Source { memory: good.memory.clone(), stored };
         let _ = json_layout().leaves(&other);
         let _ = json_layout().merge(&[good, other], survivor, &merged(ResultVector::OfSource(0)));
     }
@@ -588,11 +595,13 @@ proptest! {
             ["content", "embedding", "user_id", "memory_type", "memory_id", "created_at", "metadata"];
         let fields = names.iter().map(|name| name.as_bytes().to_vec()).zip(values).chain(more);
         let record = Record::Hash(fields.collect());
-        let _ = hash_layout().read("m:1", &record);
+        let stored = Stored::from(record);
+        let _ = hash_layout().read("m:1", &stored);
         let vector = vector::encode(&[1.0, 0.0], Dtype::Float32).unwrap();
         let good = hash(&[("content", b"a"), ("user_id", b"u"), ("embedding", &vector)]);
+        let good = Stored::from(good);
         let memory = hash_layout().read("m:2", &good).unwrap().memory;
-        let sources = [Source { memory: memory.clone(), record: good }, Source { memory, record }];
+        let sources = [Source { memory: memory.clone(), stored: good }, Source { memory, stored }];
         let _ = hash_layout().merge(&sources, 0, &merged(ResultVector::OfSource(0)));
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Redisvl;
 use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
-use crate::layout::{CannotWrite, Merged, Record, ResultVector, Source};
+use crate::layout::{CannotWrite, Merged, Record, ResultVector, Source, Stored};
 use crate::store::index::Storage;
 
 /// The record of `sources[survivor]` with everything that the others add to it.
@@ -14,7 +14,7 @@ pub(super) fn merge(
     sources: &[Source],
     survivor: usize,
     merged: &Merged,
-) -> Result<Record, CannotWrite> {
+) -> Result<Stored, CannotWrite> {
     let key = sources
         .get(survivor)
         .map(|source| source.memory.key.clone())
@@ -28,7 +28,7 @@ pub(super) fn merge(
     }
     let mut members = Vec::with_capacity(sources.len());
     for source in sources {
-        let read = layout.members(&source.record);
+        let read = layout.members(&source.stored.record);
         members.push(read.map_err(|error| cannot(error.detail))?);
     }
     let result = layout
@@ -38,6 +38,7 @@ pub(super) fn merge(
         Storage::Json => layout.json_result(sources, result, &merged.vector),
         Storage::Hash => layout.hash_result(sources, survivor, result, &merged.vector),
     }
+    .map(Stored::from)
     .map_err(cannot)
 }
 
@@ -186,13 +187,15 @@ impl Redisvl {
                 let array = self.vector_field.to_json(numbers);
                 array.map_err(|error| error.to_string())?
             }
-            ResultVector::OfSource(position) => match sources.get(*position).map(|s| &s.record) {
-                Some(Record::Json(text)) => {
-                    let span = self.vector.span(text).ok_or("the source has no vector")?;
-                    text[span].to_owned()
+            ResultVector::OfSource(position) => {
+                match sources.get(*position).map(|s| &s.stored.record) {
+                    Some(Record::Json(text)) => {
+                        let span = self.vector.span(text).ok_or("the source has no vector")?;
+                        text[span].to_owned()
+                    }
+                    _ => return Err("the source of the vector is missing".to_owned()),
                 }
-                _ => return Err("the source of the vector is missing".to_owned()),
-            },
+            }
         };
         // The array goes in as text, so that not a digit of it changes.
         self.vector
@@ -294,7 +297,7 @@ fn pairs<'a>(
 }
 
 fn hash_fields(source: Option<&Source>) -> &[(Vec<u8>, Vec<u8>)] {
-    match source.map(|source| &source.record) {
+    match source.map(|source| &source.stored.record) {
         Some(Record::Hash(fields)) => fields,
         _ => &[],
     }

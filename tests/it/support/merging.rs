@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use memfold::layout::Record;
+use memfold::layout::{Record, Stored};
 use memfold::memory::{Author, Partition, VectorOrigin};
 use memfold::store::{
     Commit, CommitError, Committed, Functions, MergeRecord, RECORD_VERSION, Retire, SourceRecord,
@@ -138,6 +138,7 @@ impl Case {
                 distance: 0.05,
                 leaves: vec![key.clone()],
                 expires_at_ms: (at >= 0).then_some(at),
+                keys: vec![],
             });
         }
         Ok(MergeRecord {
@@ -154,6 +155,7 @@ impl Case {
             },
             result_key: keys[0].clone(),
             sources,
+            companions: vec![],
             parents: vec![],
             findings: vec![],
             threshold: 0.1,
@@ -193,13 +195,16 @@ impl Case {
         change: impl FnOnce(&mut Commit<'a>),
     ) -> Result<Committed, CommitError> {
         // Leaked: they must live as long as what a test's closure puts in.
-        let result: &'a Record = Box::leak(Box::new(self.result("merged", vector)));
+        let result: &'a Stored = Box::leak(Box::new(self.result("merged", vector).into()));
         let vector: &'a [u8] = blob(vector, self.index.dtype).leak();
         let mut call = Commit {
             record,
             result,
+            companions: &[],
+            companion_index: "",
             vector,
             vector_field: "embedding",
+            vector_index: None,
             expires_at_ms: None,
             window: self.window,
             ledger: LEDGER,

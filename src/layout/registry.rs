@@ -1,0 +1,86 @@
+//! The layouts by name, and what they are made from.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use super::{Layout, redisvl};
+use crate::store::StoreError;
+use crate::store::index::IndexFacts;
+
+/// The settings that concern layouts; each takes those that mean something to it. `None` = the
+/// layout's own name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The field with the text.
+    pub text: Option<String>,
+    /// The field with the vector.
+    pub vector: Option<String>,
+    /// The field with the user id.
+    pub user: Option<String>,
+    /// The field with the memory type.
+    pub memory_type: Option<String>,
+    /// The field with the memory's own id.
+    pub id: Option<String>,
+    /// The field with the date of creation.
+    pub created_at: Option<String>,
+    /// The field with the metadata.
+    pub metadata: Option<String>,
+    /// Further fields that divide memories: what differs in one of them never meets.
+    pub scope: Vec<String>,
+    /// The time zone of dates that name none.
+    pub naive_zone: TimeZone,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            text: None,
+            vector: None,
+            user: None,
+            memory_type: None,
+            id: None,
+            created_at: None,
+            metadata: None,
+            scope: Vec::new(),
+            naive_zone: TimeZone::UTC,
+        }
+    }
+}
+
+/// A layout that can be named.
+#[derive(Debug)]
+pub struct Kind {
+    /// The name used on the command line.
+    pub name: &'static str,
+    /// The name that the library gives its index; empty where there is no usual one.
+    pub index: &'static str,
+    /// The names of further indexes that the layout needs to know of, by the name of the index of
+    /// the memories' own keys.
+    pub more: fn(options: &Options, index: &str) -> Vec<String>,
+    /// Makes the layout over the index of the memories' own keys; `more` are the indexes named
+    /// above, in their order, `None` where the server has no such index.
+    pub open: fn(options: &Options, facts: &IndexFacts, more: &[Option<IndexFacts>]) -> Opened,
+}
+
+/// A layout, or why it cannot serve the indexes.
+pub type Opened = Result<Arc<dyn Layout>, StoreError>;
+
+/// Every layout.
+const KINDS: &[Kind] = &[redisvl::KIND];
+
+/// The names of all layouts.
+pub const NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut i = 0;
+    while i < KINDS.len() {
+        names[i] = KINDS[i].name;
+        i += 1;
+    }
+    names
+};
+
+/// The layout of this name.
+pub fn kind(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
