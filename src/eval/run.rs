@@ -73,6 +73,7 @@ impl Cases {
             said_at: at,
             expires_at_ms: None,
             merge_id: None,
+            pinned: false,
         });
     }
 
