@@ -198,7 +198,7 @@ settings! {
     "Grouping" {
         /// Cosine distance up to which memories are looked at together; unset = the model's calibrated value, else 0.1
         threshold ("DISTANCE"): Option<CosineDistance> = "";
-        /// Distances from the stored vectors, from fresh ONNX embeddings, or from the stored ones where the model is proven to match
+        /// Distances from the stored vectors, from fresh embeddings of the model (onnx), or from the stored ones where the model is proven to match
         distance ("SOURCE"): Distance = "auto";
         /// Most different texts in one group; larger groups are split
         max_members ("COUNT"): usize = "100";
@@ -216,6 +216,24 @@ settings! {
         onnxruntime ("FILE"): Option<PathBuf> = "";
         /// Threads that the model may use
         embed_threads ("COUNT"): usize = "1";
+        /// Base URL of an embedding server to use instead (OpenAI-compatible, such as http://localhost:8080/v1, or TEI's http://localhost:8080/embed)
+        embed_url ("URL"): Option<SecretUrl> = "";
+        /// Its API key; better kept in the environment or file
+        embed_key ("KEY"): Option<SecretString> = "";
+        /// Name of the model on that server
+        embed_model ("NAME"): Option<String> = "";
+        /// Length of the vectors to ask that server for; unset = the model's own
+        embed_dims ("COUNT"): Option<usize> = "";
+        /// Put before every text that is sent there, as some models want it, such as 'query: '
+        embed_prefix ("TEXT"): Option<String> = "";
+        /// Most texts in one request to that server
+        embed_batch ("COUNT"): usize = "32";
+        /// How long one answer of that server may take
+        embed_timeout ("TIME"): Duration = "60s";
+        /// Folder in which vectors are kept, so that no text is embedded twice; unset = none is kept
+        embed_cache ("DIR"): Option<PathBuf> = "";
+        /// Most MiB of vectors kept there for a model
+        embed_cache_mib ("COUNT"): u64 = "512";
         /// Vector of a new text: embedded by the model, which must match the index, or the mean of the sources' vectors
         write_vector ("SOURCE"): WriteVector = "auto";
     }
@@ -350,13 +368,22 @@ impl Settings {
         if self.uses_llm() && self.llm_model.is_none() {
             return conflict("--llm-url is set, but no model: set --llm-model");
         }
+        if self.embed_url.is_some() && self.embed_model.is_none() {
+            return conflict("--embed-url is set, but no model: set --embed-model");
+        }
+        if self.embed_batch == 0 {
+            return conflict("embed_batch must be at least 1");
+        }
         if self.lease_ttl < Duration::from_millis(100) {
             return conflict(
                 "lease_ttl must be at least 100ms: the lease is renewed while a run lasts",
             );
         }
-        if self.redis_timeout.is_zero() || self.llm_timeout.is_zero() {
-            return conflict("redis_timeout and llm_timeout must be longer than nothing");
+        let times = [self.redis_timeout, self.llm_timeout, self.embed_timeout];
+        if times.iter().any(Duration::is_zero) {
+            return conflict(
+                "redis_timeout, llm_timeout and embed_timeout must be longer than nothing",
+            );
         }
         if self.max_members < 2 {
             return conflict("max_members must be at least 2: a merge needs two memories");

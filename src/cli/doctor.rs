@@ -5,7 +5,7 @@ mod llm;
 mod permissions;
 mod server;
 
-pub(super) use self::embedding::load as embedder;
+pub(super) use self::embedding::load_onnx;
 
 use super::check::{self, Check};
 use super::exit::Exit;
@@ -36,7 +36,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
 
 async fn checks(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
-    let embedder = embedding::load(settings, &mut checks);
+    let embedder = embedding::load(settings, &mut checks).await;
     checks.push(llm::check(settings).await);
     let mut conn = match open::store(settings).await {
         Ok(conn) => conn,

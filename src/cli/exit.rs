@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::config::ConfigError;
 use crate::embed::EmbedError;
+use crate::http::HttpError;
 use crate::merge::MergeError;
 use crate::store::{LeaseError, StoreError, UndoError};
 use crate::summarize::llm::LlmError;
@@ -139,12 +140,20 @@ fn of_store(error: &StoreError) -> Exit {
     }
 }
 
-/// A model that cannot be loaded is a fault of the configuration; one that fails on a text is not.
+/// A model that cannot be loaded or is refused is a fault of the configuration; one that fails, or
+/// whose server is away, is not.
 fn of_embed(error: &EmbedError) -> Option<Exit> {
-    let at_work = matches!(
-        error,
-        EmbedError::Tokenizer(_) | EmbedError::Inference(_) | EmbedError::EmptyText { .. }
-    );
+    let at_work = match error {
+        EmbedError::Server(error) => !matches!(
+            error,
+            HttpError::Settings(_) | HttpError::Auth { .. } | HttpError::Refused { .. }
+        ),
+        EmbedError::Tokenizer(_)
+        | EmbedError::Inference(_)
+        | EmbedError::EmptyText { .. }
+        | EmbedError::BadAnswer(_) => true,
+        _ => false,
+    };
     Some(if at_work { Exit::Failed } else { Exit::Usage })
 }
 

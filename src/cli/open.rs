@@ -11,7 +11,7 @@ use super::Context;
 use super::exit::usage;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Settings;
-use crate::embed::{Embedder, Manifest, Onnx};
+use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Onnx};
 use crate::layout::{Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, connect};
@@ -79,8 +79,38 @@ pub(super) fn flag(role: &str) -> String {
     format!("--fields-{}", role.replace('_', "-"))
 }
 
-/// The embedding model; `None` where no ONNX Runtime is configured.
-pub(super) fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+/// The embedding model; `None` where neither a server nor an ONNX Runtime is configured.
+pub(super) async fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    let model: Arc<dyn Embedder> = match http_embedder(settings) {
+        Some(server) => Arc::new(HttpEmbedder::connect(server).await?),
+        None => match onnx(settings)? {
+            Some(model) => model,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(match &settings.embed_cache {
+        Some(dir) => Arc::new(Cached::new(model, dir, settings.embed_cache_mib << 20)),
+        None => model,
+    }))
+}
+
+/// How to reach the embedding server, if there is one.
+fn http_embedder(settings: &Settings) -> Option<HttpSettings> {
+    let (url, model) = (settings.embed_url.as_ref()?, settings.embed_model.as_ref()?);
+    let defaults = HttpSettings::new(url.expose(), model);
+    Some(HttpSettings {
+        api_key: settings.embed_key.clone(),
+        dims: settings.embed_dims,
+        prefix: settings.embed_prefix.clone().unwrap_or_default(),
+        batch: settings.embed_batch,
+        timeout: settings.embed_timeout,
+        total_time: defaults.total_time.max(settings.embed_timeout),
+        ..defaults
+    })
+}
+
+/// The model that runs in this process, if one is configured.
+pub(super) fn onnx(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
     let Some(runtime) = &settings.onnxruntime else {
         return Ok(None);
     };
@@ -90,12 +120,8 @@ pub(super) fn embedder(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Emb
         ));
     };
     let manifest = manifest(&settings.model)?;
-    Ok(Some(Arc::new(Onnx::load(
-        runtime,
-        manifest,
-        dir,
-        settings.embed_threads,
-    )?)))
+    let model = Onnx::load(runtime, manifest, dir, settings.embed_threads)?;
+    Ok(Some(Arc::new(model)))
 }
 
 /// A built-in manifest by name, or one's own by its path.
@@ -156,7 +182,7 @@ pub(super) async fn pipeline(
     // Loading the model takes longer than planning 10,000 memories.
     let needs_model = settings.distance != Distance::Stored || llm.is_some();
     let embedder = if needs_model {
-        embedder(settings)?
+        embedder(settings).await?
     } else {
         None
     };

@@ -1,7 +1,7 @@
 //! `self-check`: whether this installation works, without any server.
 
 use super::check::{self, Check};
-use super::doctor::embedder;
+use super::doctor::load_onnx;
 use super::exit::Exit;
 use super::{Context, command};
 use crate::embed::Embedder;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     if context.settings.onnxruntime.is_none() {
         let found = "none configured; `--distance stored` and lossless merges need none";
         checks.push(Check::skipped("embedder", found));
-    } else if let Some(model) = embedder(&context.settings, &mut checks) {
+    } else if let Some(model) = load_onnx(&context.settings, &mut checks) {
         checks.push(embedding(model.as_ref()));
     }
     check::report(&checks, args.json, &context.out)

@@ -27,7 +27,7 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn another(setting: &Setting) -> String {
     match setting.name {
         "threshold" => "0.25".into(),
-        "redis_url" | "llm_url" => "http://h:1".into(),
+        "redis_url" | "llm_url" | "embed_url" => "http://h:1".into(),
         "timezone" => "Europe/Berlin".into(),
         name if setting.value_name == "TIME" => {
             if name == "lease_ttl" { "9s" } else { "3h" }.into()
@@ -44,13 +44,14 @@ fn another(setting: &Setting) -> String {
 fn every_setting_follows_one_precedence() {
     for setting in SETTINGS {
         let value = another(setting);
-        // An LLM needs both an address and a model, which is not what is tested here.
+        // A server needs both an address and a model, which is not what is tested here.
         let helpers: &[(&str, &str)] = match setting.name {
             "summarizer" => &[
                 ("MEMFOLD_LLM_URL", "http://x:1"),
                 ("MEMFOLD_LLM_MODEL", "m"),
             ],
             "llm_url" => &[("MEMFOLD_LLM_MODEL", "m")],
+            "embed_url" => &[("MEMFOLD_EMBED_MODEL", "m")],
             _ => &[],
         };
         let line = match setting.key().strip_prefix("fields.") {

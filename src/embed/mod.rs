@@ -1,8 +1,11 @@
 //! Texts to vectors, and the proof that an embedder matches the vectors of an index.
 //!
-//! [`Manifest`] says what a model is, [`Onnx`] runs it, [`prove`] compares it with stored vectors.
+//! [`Manifest`] says what a model is and [`Onnx`] runs it, or [`HttpEmbedder`] asks a server that does;
+//! [`Cached`] remembers what they made; [`prove`] compares it with stored vectors.
 
 mod batch;
+mod cache;
+mod http;
 mod manifest;
 mod onnx;
 mod pool;
@@ -12,6 +15,10 @@ mod tokenize;
 
 use std::path::PathBuf;
 
+use crate::http::HttpError;
+
+pub use cache::Cached;
+pub use http::{HttpEmbedder, HttpSettings};
 pub use manifest::{Calibration, CalibrationRow, DEFAULT_MODEL, Manifest, ModelFile, Pooling};
 pub use onnx::Onnx;
 pub(crate) use pool::distance;
@@ -28,8 +35,25 @@ pub struct Embedding {
 
 /// Something that turns texts into vectors of one space.
 pub trait Embedder: Send + Sync {
-    /// Name of the model, as its manifest says.
+    /// Name of the model, as its manifest or its server says.
     fn model(&self) -> &str;
+
+    /// Where the vectors are made, for people: such as `at http://localhost:8080/v1/embeddings`.
+    fn origin(&self) -> String {
+        "in this process".to_owned()
+    }
+
+    /// All that the vectors depend on but the texts, as far as it is known here. Vectors are kept
+    /// under it.
+    fn identity(&self) -> String {
+        self.model().to_owned()
+    }
+
+    /// A text and the vector that was just made of it, where another model may stand behind the same
+    /// identity from one day to the next.
+    fn probe(&self) -> Option<(&str, &[f32])> {
+        None
+    }
 
     /// Length of the vectors.
     fn dims(&self) -> usize;
@@ -48,7 +72,7 @@ pub trait Embedder: Send + Sync {
         0.02
     }
 
-    /// Embeds `texts`, in their order. Blocking and CPU-bound.
+    /// Embeds `texts`, in their order. Blocking, for long: not to be called in an async task.
     ///
     /// # Errors
     /// [`EmbedError`]; a failure is never a zero vector.
@@ -174,6 +198,25 @@ pub enum EmbedError {
     /// The model failed on a text.
     #[error("the embedding model failed: {0}")]
     Inference(String),
+    /// The embedding server cannot be reached, refused, failed, or did not answer in time.
+    #[error("the embedding server {0}")]
+    Server(#[from] HttpError),
+    /// The embedding server's answer does not have the form or content of one.
+    #[error(
+        "the embedding server's answer cannot be used: {0}; check --embed-url and --embed-model"
+    )]
+    BadAnswer(String),
+    /// The embedding server returned vectors of another length than asked for or than before.
+    #[error(
+        "the embedding server returned a vector of {found} numbers instead of {expected}; check \
+         --embed-dims, and whether another model stands behind the address now"
+    )]
+    WrongDims {
+        /// Length of the vector.
+        found: usize,
+        /// Length asked for, or that of the first vector.
+        expected: usize,
+    },
     /// A text has nothing that could be embedded.
     #[error("text {index} is empty; an empty text has no vector")]
     EmptyText {

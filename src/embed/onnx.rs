@@ -96,6 +96,26 @@ impl Embedder for Onnx {
         self.manifest.threshold
     }
 
+    fn origin(&self) -> String {
+        "files as its manifest says".to_owned()
+    }
+
+    fn identity(&self) -> String {
+        let Manifest {
+            name,
+            prefix,
+            pooling,
+            max_tokens,
+            files,
+            ..
+        } = &self.manifest;
+        let files: Vec<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
+        format!(
+            "{name:?} {prefix:?} {pooling:?} {max_tokens} {}",
+            files.join(" ")
+        )
+    }
+
     fn unknown_limit(&self) -> f32 {
         self.manifest.unknown_limit
     }

@@ -224,7 +224,7 @@ impl Http {
     }
 
     /// The endpoint without credentials and query.
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let mut url = self.endpoint.clone();
         let _ = url.set_username("");
         let _ = url.set_password(None);

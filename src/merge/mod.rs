@@ -176,7 +176,8 @@ pub enum MergeError {
     /// No embedder where one is needed.
     #[error(
         "no embedding model is configured, so it cannot be proven where the stored vectors come \
-         from; set --onnxruntime and --model-dir, or trust the stored vectors with --distance stored"
+         from; set --onnxruntime and --model-dir, or --embed-url and --embed-model, or trust the stored \
+         vectors with --distance stored"
     )]
     NoEmbedder,
     /// More memories than allowed would be retired by an LLM's word.

@@ -9,6 +9,7 @@ mod commit;
 mod connect;
 mod crash;
 mod embed;
+mod embed_http;
 mod layout;
 mod lease;
 mod llm;

@@ -17,27 +17,44 @@ use crate::store::snapshot::{Snapshot, snapshot};
 /// Users whose memories are looked at, at most, to find samples.
 const USERS: usize = 5;
 
-/// Loads the model with all the checks that loading makes, and notes how that went.
-pub(in crate::cli) fn load(
+/// Loads the model, or connects to it, with all the checks that this makes, and notes how that went.
+pub(super) async fn load(
     settings: &Settings,
     checks: &mut Vec<Check>,
 ) -> Option<Arc<dyn Embedder>> {
-    let (check, embedder) = match open::embedder(settings) {
+    note(open::embedder(settings).await, settings, checks)
+}
+
+/// The same without a server.
+pub(in crate::cli) fn load_onnx(
+    settings: &Settings,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Embedder>> {
+    note(open::onnx(settings), settings, checks)
+}
+
+fn note(
+    model: anyhow::Result<Option<Arc<dyn Embedder>>>,
+    settings: &Settings,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Embedder>> {
+    let (check, embedder) = match model {
         Ok(None) if settings.distance == Distance::Stored => {
-            let advice = "set --onnxruntime and --model-dir to have new texts embedded; without \
-                          them only texts that exist are kept";
+            let advice = "set --onnxruntime and --model-dir, or --embed-url, to have new texts \
+                          embedded; without a model only texts that exist are kept";
             (Check::warn("embedder", "none configured", advice), None)
         }
         Ok(None) => {
-            let advice = "set --onnxruntime and --model-dir, or trust the stored vectors with \
-                          --distance stored; then only texts that exist are kept";
+            let advice = "set --onnxruntime and --model-dir, or --embed-url, or trust the stored \
+                          vectors with --distance stored; then only texts that exist are kept";
             (Check::fail("embedder", "none configured", advice), None)
         }
         Ok(Some(embedder)) => {
             let found = format!(
-                "{}, {} dimensions, files as its manifest says",
+                "{}, {} dimensions, {}",
                 embedder.model(),
-                embedder.dims()
+                embedder.dims(),
+                embedder.origin()
             );
             (Check::ok("embedder", found), Some(embedder))
         }
@@ -74,8 +91,8 @@ fn verdict(proof: &Proof) -> Check {
         Proof::Matches { .. } => Check::ok("match", format!("the model {proof}")),
         Proof::NoSamples => Check::skipped("match", format!("the model is {proof}")),
         Proof::Differs { .. } | Proof::Dims { .. } => {
-            let advice = "configure the model that the index's vectors come from (--model), or \
-                          accept --write-vector centroid";
+            let advice = "configure the model that the index's vectors come from (--model, or \
+                          --embed-url and --embed-model), or accept --write-vector centroid";
             Check::warn("match", format!("the model {proof}"), advice)
         }
     }
