@@ -25,8 +25,8 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn open(context: &Context) -> anyhow::Result<Self> {
-        let embedder = open::embedder(&context.settings)?;
+    pub(super) async fn open(context: &Context) -> anyhow::Result<Self> {
+        let embedder = open::embedder(&context.settings).await?;
         let mut options = open::merge_options(context, embedder.as_deref());
         if embedder.is_none() {
             // Nothing is known of distances, so all count as near; texts need no vectors.
@@ -44,7 +44,7 @@ impl Bench {
     /// What is not known without a model, for a note.
     pub(super) fn shortcoming(&self) -> Option<&'static str> {
         self.embedder.is_none().then_some(
-            "no embedding model is configured (--onnxruntime and --model-dir): distances are not \
+            "no embedding model is configured (--onnxruntime and --model-dir, or --embed-url): distances are not \
              known, and all memories of a case count as near enough to be looked at together",
         )
     }

@@ -48,7 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     }
     let text = bench::read(&args.file)?;
     let pairs = input::pairs(&text).map_err(|e| usage(format!("{}: {e}", args.file.display())))?;
-    let bench = Bench::open(context)?;
+    let bench = Bench::open(context).await?;
     if bench.embedder.is_none() {
         return Err(usage(
             "a threshold is calibrated for an embedding model: set --onnxruntime and --model-dir",

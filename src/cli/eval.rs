@@ -63,7 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         return Err(usage("--report takes a file that ends with .md or .html"));
     }
     let text = bench::read(&args.file)?;
-    let bench = Bench::open(context)?;
+    let bench = Bench::open(context).await?;
     if let Some(shortcoming) = bench.shortcoming() {
         context.out.warn(shortcoming);
     }

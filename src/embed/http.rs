@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tokio::task;
 
 use super::pool::{add, unit};
 use super::{EmbedError, Embedder, Embedding};
@@ -228,7 +229,7 @@ impl Embedder for HttpEmbedder {
         if let Some(index) = texts.iter().position(|text| text.trim().is_empty()) {
             return Err(EmbedError::EmptyText { index });
         }
-        let vectors = self.runtime.block_on(self.embed_all(texts))?;
+        let vectors = task::block_in_place(|| self.runtime.block_on(self.embed_all(texts)))?;
         let embedding = |vector| Embedding {
             vector,
             unknown: 0.0,
