@@ -9,6 +9,7 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 
 use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
 pub use value::{Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
@@ -260,12 +262,50 @@ settings! {
     "Safety" {
         /// Most memories of a user that one run may retire by the LLM's word; unset = the larger of 20 and 30 % of the user's memories
         max_retire ("COUNT"): Option<usize> = "";
+        /// The same for a day, for all runs of the worker; unset = the larger of 50 and 50 % of the user's memories
+        max_retire_day ("COUNT"): Option<usize> = "";
         /// How long the originals of a merge can be brought back; 0 = not at all
         undo_window ("TIME"): Duration = "7d";
         /// Days that the record of a merge is kept
         ledger_days ("DAYS"): u32 = "90";
         /// How long a user's memories stay reserved for a run that has died
         lease_ttl ("TIME"): Duration = "60s";
+    }
+    "Worker" {
+        /// Least time between two runs over a user that is written to
+        period ("TIME"): Duration = "10m";
+        /// How often the index is asked which users have changed
+        probe_every ("TIME"): Duration = "2m";
+        /// Longest time between two full readings of a user: the probe cannot see an edit that keeps count and newest time
+        full_every ("TIME"): Duration = "24h";
+        /// So many new memories make a user due before its period is over; unset = never
+        after_new ("COUNT"): Option<u64> = "";
+        /// So many failures in a row, reported by an agent, make its user due
+        after_failures ("COUNT"): u32 = "3";
+        /// Times of scheduled work as a cron expression with time zone, such as "* 1-5 * * * Europe/Berlin"; unset = always
+        off_peak ("CRON"): Option<OffPeak> = "";
+        /// Shared user ids, comma-separated, that are worked on as well, such as system
+        shared_users ("USERS"): Vec<String> = "";
+        /// Users that one worker works on at once
+        concurrency ("COUNT"): usize = "2";
+        /// Most LLM tokens in one run over a user; unset = no limit
+        llm_run_tokens ("COUNT"): Option<u64> = "";
+        /// Most LLM calls for one user in a day; unset = no limit
+        llm_user_calls ("COUNT"): Option<u64> = "";
+        /// Most LLM tokens for one user in a day; unset = no limit
+        llm_user_tokens ("COUNT"): Option<u64> = "";
+        /// Most LLM calls of all workers in a day; unset = no limit
+        llm_day_calls ("COUNT"): Option<u64> = "";
+        /// Most LLM tokens of all workers in a day; unset = no limit
+        llm_day_tokens ("COUNT"): Option<u64> = "";
+        /// Percentage of all memories that all workers may retire in a day (1000 in any case); more stops them until `memfold resume`
+        mass_percent ("PERCENT"): u8 = "50";
+        /// Take no work while the server answers slower than this
+        max_latency ("TIME"): Duration = "500ms";
+        /// Take no work while the server uses more than this percentage of its memory limit
+        max_memory_percent ("PERCENT"): u8 = "95";
+        /// Address for /healthz, /readyz and /metrics, such as 127.0.0.1:9464; unset = none
+        listen ("ADDRESS"): Option<SocketAddr> = "";
     }
     "Output" {
         /// What to log on stderr: error, warn, info, debug, trace or a tracing filter; unset = warn on a terminal, else info
@@ -387,6 +427,9 @@ impl Settings {
         }
         if self.max_members < 2 {
             return conflict("max_members must be at least 2: a merge needs two memories");
+        }
+        if self.concurrency == 0 || self.probe_every.is_zero() || self.period.is_zero() {
+            return conflict("concurrency, probe_every and period must be more than nothing");
         }
         if self.embed_threads == 0 {
             return conflict("embed_threads must be at least 1");

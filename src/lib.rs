@@ -24,3 +24,4 @@ pub mod store;
 pub mod summarize;
 pub mod telemetry;
 mod tls;
+pub mod worker;

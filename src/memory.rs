@@ -114,6 +114,8 @@ pub enum Reason {
     WriteRefused,
     /// A bug met this group; it stops no other.
     InternalError,
+    /// A later run will decide it: this one has done as much as it may.
+    Deferred,
 }
 
 impl Reason {
@@ -145,6 +147,7 @@ impl Reason {
             Self::Unwritable => "unwritable",
             Self::WriteRefused => "write-refused",
             Self::InternalError => "internal-error",
+            Self::Deferred => "deferred",
         }
     }
 }

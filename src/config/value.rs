@@ -1,5 +1,6 @@
 //! The types that a setting can have, each with one text form for flags, environment and file.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::layout::{Kind, NAMES, kind};
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::worker::schedule::OffPeak;
 
 /// A setting's type: read from its text form and shown in it.
 pub(crate) trait Value: Sized {
@@ -95,7 +97,28 @@ macro_rules! numbers {
     };
 }
 
-numbers!(usize, u32, u64);
+numbers!(usize, u8, u32, u64);
+
+impl Value for OffPeak {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.text().to_owned())
+    }
+}
+
+impl Value for SocketAddr {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| "expected an address and a port, such as 127.0.0.1:9464".to_owned())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
 
 impl Value for Duration {
     fn parse(text: &str) -> Result<Self, String> {

@@ -100,6 +100,8 @@ pub struct Redisvl {
     user_attribute: String,
     /// The name of the vector field in queries.
     vector_attribute: String,
+    /// The name of the date of creation in queries.
+    created_attribute: String,
     text: Path,
     vector: Path,
     user: Path,
@@ -133,6 +135,7 @@ impl Redisvl {
             storage: facts.storage,
             user_attribute: attribute(&fields.user),
             vector_attribute: attribute(&fields.vector),
+            created_attribute: attribute(&fields.created_at),
             text: path(&fields.text)?,
             vector: path(&fields.vector)?,
             user: path(&fields.user)?,
@@ -332,6 +335,10 @@ impl Layout for Redisvl {
 
     fn vector_field(&self) -> &str {
         &self.vector_attribute
+    }
+
+    fn time_fields(&self) -> Vec<&str> {
+        vec![&self.created_attribute]
     }
 
     fn fields(&self) -> Vec<FieldUse> {

@@ -26,6 +26,8 @@ pub(super) struct Asked {
     pub(super) accepted: bool,
     /// Answers that were looked at.
     pub(super) calls: u32,
+    /// Whether that is the LLM's word on these memories, and not for want of an answer.
+    pub(super) settled: bool,
 }
 
 /// A text that passed verification.
@@ -43,6 +45,7 @@ struct Kept {
     reason: Reason,
     detail: String,
     calls: u32,
+    settled: bool,
 }
 
 impl Pipeline {
@@ -77,6 +80,7 @@ impl Stations {
                     merges: vec![self.merge_of(draft, candidate, accepted)],
                     left: Vec::new(),
                     accepted: true,
+                    settled: true,
                 });
             }
             Err(kept) => kept,
@@ -94,6 +98,7 @@ impl Stations {
             left: vec![draft.left(keeps, kept.reason, kept.detail, findings)],
             accepted: false,
             calls: kept.calls,
+            settled: kept.settled,
         })
     }
 
@@ -128,15 +133,21 @@ impl Stations {
         candidate: &Candidate,
         sources: &[SourceText],
     ) -> Result<Result<Accepted, Kept>, MergeError> {
-        let kept = |reason, detail: String, calls| {
+        let kept = |reason, detail: String, calls, settled| {
             Ok(Err(Kept {
                 reason,
                 detail,
                 calls,
+                settled,
             }))
         };
         let Some(llm) = &self.llm else {
-            return kept(Reason::NeedsLlm, "no LLM is configured".to_owned(), 0);
+            return kept(
+                Reason::NeedsLlm,
+                "no LLM is configured".to_owned(),
+                0,
+                false,
+            );
         };
         let memory_type = &candidate.partition.memory_type;
         let (mut fault, mut reason) = (None::<String>, Reason::LlmFailed);
@@ -144,7 +155,7 @@ impl Stations {
         for calls in 1..=2 {
             if let Some(outage) = llm.outage() {
                 let detail = format!("not asked after: {outage}");
-                return kept(Reason::LlmFailed, detail, calls - 1);
+                return kept(Reason::LlmFailed, detail, calls - 1, false);
             }
             let request = Request {
                 memory_type,
@@ -156,7 +167,7 @@ impl Stations {
                     answer: Answer::Declined { why },
                     ..
                 }) => {
-                    return kept(Reason::LlmDeclined, why, calls);
+                    return kept(Reason::LlmDeclined, why, calls, true);
                 }
                 Ok(Reply {
                     answer: Answer::Merged { text, .. },
@@ -187,10 +198,13 @@ impl Stations {
                     reason = Reason::LlmFailed;
                     fault = Some(error.to_string());
                 }
-                Err(error) => return kept(failure(&error), error.to_string(), calls),
+                Err(error) => {
+                    let settled = error.is_answer();
+                    return kept(failure(&error), error.to_string(), calls, settled);
+                }
             }
         }
-        kept(reason, fault.unwrap_or_default(), 2)
+        kept(reason, fault.unwrap_or_default(), 2, true)
     }
 
     /// Whether the text may stand for the sources, and the vector to write with it.

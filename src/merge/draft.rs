@@ -159,9 +159,13 @@ impl Pipeline {
         self.check_concerns().await?;
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
+        self.draft_of(snapshot).await
+    }
+
+    /// Groups and judges what was read.
+    pub(super) async fn draft_of(&self, snapshot: Snapshot) -> Result<Draft, MergeError> {
         let mut draft = self.stations().draft(&self.index.name, snapshot).await?;
         self.drop_vetoed(&mut draft).await?;
-        self.check_retirement(&draft)?;
         Ok(draft)
     }
 
@@ -206,14 +210,23 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
-    fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
-        let memories = draft.snapshot.memories.len();
-        let proposed: usize = draft.candidates.iter().map(|c| c.parts.len() - 1).sum();
-        let limit = self
-            .options
+    /// Memories of a user with `memories` that the LLM's word may retire in one run.
+    pub(super) fn retirement_limit(&self, memories: usize) -> usize {
+        let options = &self.options;
+        let run = options
             .max_retire
             .unwrap_or_else(|| 20.max(memories * 3 / 10));
+        let day = options
+            .max_retire_day
+            .unwrap_or_else(|| 50.max(memories / 2));
+        run.min(day.saturating_sub(options.retired_today))
+    }
+
+    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
+    pub(super) fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
+        let memories = draft.snapshot.memories.len();
+        let proposed: usize = draft.candidates.iter().map(Candidate::retires).sum();
+        let limit = self.retirement_limit(memories);
         if proposed > limit {
             return Err(MergeError::RetirementCap {
                 proposed,
@@ -222,6 +235,13 @@ impl Pipeline {
             });
         }
         Ok(())
+    }
+}
+
+impl Candidate {
+    /// Memories that the LLM's word would retire.
+    pub(super) fn retires(&self) -> usize {
+        self.parts.len() - 1
     }
 }
 

@@ -16,8 +16,10 @@ mod expiry;
 mod judged;
 mod originals;
 mod parallel;
+mod recall;
 mod run;
 mod space;
+mod tend;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -45,6 +47,7 @@ use run::{Run, sort};
 use space::Space;
 
 pub use commit::Done;
+pub use tend::{Tended, Told};
 
 /// Which vectors the grouping compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -98,6 +101,10 @@ pub struct MergeOptions {
     pub ttl: TtlRule,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
     pub max_retire: Option<usize>,
+    /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).
+    pub max_retire_day: Option<usize>,
+    /// Memories of the user that were retired today.
+    pub retired_today: usize,
     /// How long a merge can be undone; zero = retired memories are deleted at once.
     pub undo_window: Duration,
     /// How long the record of a merge is kept.
@@ -108,6 +115,11 @@ pub struct MergeOptions {
     pub check_after: bool,
     /// LLM calls under way at once.
     pub llm_concurrency: usize,
+    /// Groups that one run puts to the LLM, and no more memories than `max_retire`; the others wait
+    /// for the next run. `None` = all, and too many refuse the run.
+    pub llm_batch: Option<usize>,
+    /// Ask the LLM also about groups that it decided before.
+    pub ask_again: bool,
     /// The id of this run, a ULID.
     pub run_id: String,
     /// Set from outside to stop before the next group.
@@ -292,6 +304,11 @@ impl Stations {
 }
 
 impl Pipeline {
+    /// The name under which a user's lease and state are kept.
+    pub fn partition(&self, user: &str) -> String {
+        format!("{}\n{}\n{user}", self.layout.name(), self.index.name)
+    }
+
     fn stations(&self) -> Stations {
         Stations {
             embedder: self.embedder.clone(),
@@ -307,6 +324,9 @@ impl Pipeline {
     /// [`MergeError`]; nothing was written.
     pub async fn plan(&self, user: &str, progress: &dyn Progress) -> Result<Plan, MergeError> {
         let mut draft = self.draft(user, progress).await?;
+        let state = store::state(&mut self.conn.clone(), &self.partition(user)).await?;
+        self.recall(&mut draft, &state.unwrap_or_default().verdicts);
+        self.check_retirement(&draft)?;
         let candidates = std::mem::take(&mut draft.candidates);
         progress.phase("asking the LLM", candidates.len());
         let mut outcomes = Vec::with_capacity(candidates.len());
@@ -332,22 +352,7 @@ impl Pipeline {
     /// [`MergeError`]; what was committed before stays committed and can be undone.
     pub async fn merge(&self, user: &str, progress: &dyn Progress) -> Result<Report, MergeError> {
         self.under_lease(user, async |lease| {
-            let drafted = tokio::select! {
-                biased;
-                draft = self.draft(user, progress) => draft,
-                () = self.stop() => return Ok(self.nothing_done(user)),
-            };
-            let mut draft = drafted?;
-            let candidates = std::mem::take(&mut draft.candidates);
-            let lossless = std::mem::take(&mut draft.plan.merges);
-            let mut run = Run::new(self, lease, &draft.plan).await?;
-            progress.phase("merging", lossless.len() + candidates.len());
-            let mut end = run.commit_all(lossless, progress).await;
-            if end.is_ok() {
-                let answers = self.answers(&draft, &candidates);
-                end = run.take_all(answers, progress).await;
-            }
-            run.end(end, draft.plan)
+            self.merge_under(lease, user, progress).await
         })
         .await
     }
@@ -363,7 +368,7 @@ impl Pipeline {
             let mut run = Run::new(self, lease, plan).await?;
             progress.phase("merging", plan.merges.len());
             let end = run.commit_all(plan.merges.clone(), progress).await;
-            run.end(end, plan.clone())
+            run.end(end, plan.clone()).map(|ended| ended.report)
         })
         .await
     }
@@ -436,7 +441,7 @@ impl Pipeline {
         user: &str,
         work: impl AsyncFnOnce(&Lease) -> Result<T, MergeError>,
     ) -> Result<T, MergeError> {
-        let partition = format!("{}\n{}\n{user}", self.layout.name(), self.index.name);
+        let partition = self.partition(user);
         let (owner, ttl) = (self.clock.id(), self.options.lease_ttl);
         let mut conn = self.conn.clone();
         let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;

@@ -1,9 +1,10 @@
 //! The commits of one run, and what became of them.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, stream};
 
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report};
@@ -82,6 +83,16 @@ pub(super) struct Run<'a> {
     llm: LlmUse,
     /// Calls and tokens that were spent before this run.
     before: (u64, u64),
+    /// Groups that a later run may still merge.
+    open: usize,
+    /// What the LLM decided about groups that stay, by what it was asked.
+    verdicts: BTreeMap<String, Reason>,
+}
+
+/// How a run ended.
+pub(super) struct Ended {
+    pub(super) report: Report,
+    pub(super) open: usize,
 }
 
 impl<'a> Run<'a> {
@@ -100,6 +111,8 @@ impl<'a> Run<'a> {
             not_committed: Vec::new(),
             llm: LlmUse::default(),
             before: llm_spent(pipeline),
+            open: 0,
+            verdicts: BTreeMap::new(),
         })
     }
 
@@ -107,11 +120,21 @@ impl<'a> Run<'a> {
     pub(super) async fn take_all(
         &mut self,
         answers: impl Stream<Item = Result<Asked, MergeError>>,
+        questions: &[String],
         progress: &dyn Progress,
     ) -> Result<(), MergeError> {
-        let mut answers = pin!(answers);
-        while let Some(asked) = answers.next().await {
-            self.take(asked?).await?;
+        let mut answers = pin!(answers.zip(stream::iter(questions)));
+        while let Some((asked, question)) = answers.next().await {
+            let asked = asked?;
+            if !asked.accepted && asked.settled {
+                let reasons = asked
+                    .left
+                    .iter()
+                    .map(|left| (question.clone(), left.reason));
+                self.verdicts.extend(reasons);
+            }
+            self.open += usize::from(!asked.settled);
+            self.take(asked).await?;
             progress.step();
         }
         Ok(())
@@ -161,16 +184,25 @@ impl<'a> Run<'a> {
             Err((reason, detail)) => {
                 tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
                 self.not_committed.push(left(&merge, reason, detail));
+                self.open += 1;
             }
         }
         self.merges.push(merge);
         Ok(())
     }
 
+    /// What the LLM decided about groups that stay, by what it was asked.
+    pub(super) fn take_verdicts(&mut self) -> BTreeMap<String, Reason> {
+        std::mem::take(&mut self.verdicts)
+    }
+
     /// The report, or the error that ended the run and what stands in spite of it.
-    pub(super) fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Report, MergeError> {
+    pub(super) fn end(self, end: Result<(), MergeError>, plan: Plan) -> Result<Ended, MergeError> {
         match (end, self.merged.len()) {
-            (Ok(()), _) => Ok(self.report(plan)),
+            (Ok(()), _) => Ok(Ended {
+                open: self.open,
+                report: self.report(plan),
+            }),
             (Err(error), 0) => Err(error),
             (Err(error), merges) => Err(MergeError::Midway {
                 merges,

@@ -26,15 +26,18 @@ pub(crate) enum Function {
     Renew,
     /// Gives a lease back.
     Release,
+    /// Keeps what is remembered of a user, under its lease.
+    Remember,
 }
 
 impl Function {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Commit,
         Self::Undo,
         Self::Acquire,
         Self::Renew,
         Self::Release,
+        Self::Remember,
     ];
 
     /// The callback's name in the Lua text.
@@ -45,6 +48,7 @@ impl Function {
             Self::Acquire => "acquire",
             Self::Renew => "renew",
             Self::Release => "release",
+            Self::Remember => "remember",
         }
     }
 
@@ -53,7 +57,7 @@ impl Function {
     fn flags(self) -> &'static str {
         match self {
             Self::Undo | Self::Renew | Self::Release => "allow-oom",
-            Self::Commit | Self::Acquire => "",
+            Self::Commit | Self::Acquire | Self::Remember => "",
         }
     }
 

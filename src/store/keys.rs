@@ -34,6 +34,11 @@ pub(crate) fn lease(partition: &str) -> String {
     format!("{NAMESPACE}lease:{:x}", Sha1::digest(partition.as_bytes()))
 }
 
+/// What is remembered of a user between runs; hashed as the lease.
+pub(crate) fn state(partition: &str) -> String {
+    format!("{NAMESPACE}state:{:x}", Sha1::digest(partition.as_bytes()))
+}
+
 /// The copy of the retired memory `key` in the undo store. It shares the slot of `key`.
 pub(crate) fn undo(merge_id: &str, key: &str) -> String {
     format!("{}{merge_id}:{}", undo_prefix(), tagged(key))

@@ -267,6 +267,17 @@ pub async fn history(
     Ok(found)
 }
 
+/// Drops the oldest entries of the ledger beyond `most`. The records of the merges stay for their
+/// own time: they can be shown and undone by their ids.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn trim_ledger(con: &mut impl ConnectionLike, most: usize) -> Result<(), StoreError> {
+    let mut cmd = redis::cmd("XTRIM");
+    cmd.arg(keys::LEDGER).arg("MAXLEN").arg("~").arg(most);
+    Ok(cmd.exec_async(con).await?)
+}
+
 /// The merges of a run that stand, newest first: the order in which to undo them.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use redis::aio::ConnectionManager;
-use redis::{Cmd, RedisError, Value};
+use redis::{Cmd, Value};
 
 use crate::layout::{Layout, Listing};
 use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts, no_index};
@@ -210,7 +210,7 @@ pub(crate) async fn by_tag(
 }
 
 /// Whether a query for `user` finds all records of exactly that id.
-fn can_express(kind: &FieldKind, user: &str) -> bool {
+pub(crate) fn can_express(kind: &FieldKind, user: &str) -> bool {
     let FieldKind::Tag { separator, .. } = kind else {
         return false;
     };
@@ -282,7 +282,7 @@ async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, 
     Ok(found)
 }
 
-fn aggregate(index: &str, query: &str) -> Cmd {
+pub(crate) fn aggregate(index: &str, query: &str) -> Cmd {
     let mut command = redis::cmd("FT.AGGREGATE");
     command
         .arg(index)
@@ -298,43 +298,75 @@ fn aggregate(index: &str, query: &str) -> Cmd {
 async fn pages(
     conn: &mut ConnectionManager,
     index: &str,
-    mut query: Cmd,
+    query: Cmd,
     mut each: impl FnMut(&Row),
 ) -> Result<(), StoreError> {
-    query
-        .arg("WITHCURSOR")
-        .arg("COUNT")
-        .arg(PAGE)
-        .arg("MAXIDLE")
-        .arg(CURSOR_IDLE_MS);
-    let mut answer: Result<Value, RedisError> = query.query_async(conn).await;
-    let mut open = None;
-    loop {
-        let page = match answer {
+    let mut pages = Pages::new(conn, index, query);
+    while let Some(rows) = pages.next().await? {
+        rows.iter().for_each(&mut each);
+    }
+    Ok(())
+}
+
+/// An aggregation, page by page. Who stops before its end closes it.
+pub(crate) struct Pages<'a> {
+    conn: &'a mut ConnectionManager,
+    index: &'a str,
+    /// The first question, until it is asked.
+    query: Option<Cmd>,
+    open: Option<i64>,
+}
+
+impl<'a> Pages<'a> {
+    pub(crate) fn new(conn: &'a mut ConnectionManager, index: &'a str, query: Cmd) -> Self {
+        Self {
+            conn,
+            index,
+            query: Some(query),
+            open: None,
+        }
+    }
+
+    /// The rows of the next page; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Row>>, StoreError> {
+        let mut command = match (self.query.take(), self.open) {
+            (Some(mut query), _) => {
+                query.arg("WITHCURSOR");
+                query
+            }
+            (None, Some(cursor)) => {
+                let mut read = redis::cmd("FT.CURSOR");
+                read.arg("READ").arg(self.index).arg(cursor);
+                read
+            }
+            (None, None) => return Ok(None),
+        };
+        command.arg("COUNT").arg(PAGE);
+        if self.open.is_none() {
+            command.arg("MAXIDLE").arg(CURSOR_IDLE_MS);
+        }
+        let page = match command.query_async::<Value>(&mut *self.conn).await {
             Ok(value) => {
-                open = reply::cursor_of(&value);
+                self.open = reply::cursor_of(&value);
                 reply::page(&value)
             }
-            Err(error) if reply::says_no_index(&error) => Err(no_index(conn, index).await),
+            Err(error) if reply::says_no_index(&error) => {
+                Err(no_index(self.conn, self.index).await)
+            }
             Err(error) => Err(reply::search_error(error)),
         };
-        match page {
-            Ok(page) => page.rows.iter().for_each(&mut each),
-            Err(error) => {
-                if let Some(cursor) = open {
-                    close(conn, index, cursor).await;
-                }
-                return Err(error);
-            }
+        if page.is_err() {
+            self.close().await;
         }
-        let Some(cursor) = open else { return Ok(()) };
-        let mut read = redis::cmd("FT.CURSOR");
-        read.arg("READ")
-            .arg(index)
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(PAGE);
-        answer = read.query_async(conn).await;
+        page.map(|page| Some(page.rows))
+    }
+
+    /// Gives the cursor back.
+    pub(crate) async fn close(&mut self) {
+        self.query = None;
+        if let Some(cursor) = self.open.take() {
+            close(self.conn, self.index, cursor).await;
+        }
     }
 }
 

@@ -407,3 +407,10 @@ local function release(keys, args)
   redis.call('UNLINK', keys[1])
   return { 'RELEASED' }
 end
+
+-- KEYS: lease, state. ARGV: the lease's value, the state, how long to keep it in ms.
+local function remember(keys, args)
+  if redis.call('GET', keys[1]) ~= args[1] then return { 'LOST' } end
+  redis.call('SET', keys[2], args[2], 'PX', args[3])
+  return { 'REMEMBERED' }
+end

@@ -15,13 +15,18 @@ mod commit;
 mod concerns;
 mod digest;
 mod error;
+pub mod fleet;
 mod functions;
 mod keys;
 mod lease;
 mod ledger;
 mod numbers;
+mod probe;
 mod query;
 mod reply;
+pub mod requests;
+mod spent;
+mod state;
 mod undo;
 mod visible;
 mod writes;
@@ -36,8 +41,11 @@ pub use keys::{LEDGER, beside, covering_index};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,
-    StoredRecord, history, merges_of_run, originals, parents, show,
+    StoredRecord, history, merges_of_run, originals, parents, show, trim_ledger,
 };
+pub use probe::{Users, probe};
+pub use spent::{Counter, Spent};
+pub use state::{Probe, UserState, remember, state, states};
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 
 /// Prefix of every key that memfold writes for itself.

@@ -155,7 +155,7 @@ pub(crate) fn has_word(value: &Value, word: &str) -> bool {
     items(value).is_some_and(|items| items.iter().any(same))
 }
 
-fn pairs(value: &Value) -> Option<Vec<(&Value, &Value)>> {
+pub(crate) fn pairs(value: &Value) -> Option<Vec<(&Value, &Value)>> {
     match strip(value) {
         Value::Map(pairs) => Some(pairs.iter().map(|(name, value)| (name, value)).collect()),
         Value::Array(items) => Some(
@@ -203,7 +203,7 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
+pub(crate) fn integer(value: &Value) -> Option<i64> {
     match strip(value) {
         Value::Int(number) => Some(*number),
         other => std::str::from_utf8(bytes(other)?).ok()?.parse().ok(),

@@ -62,7 +62,10 @@ pub struct MassGuard {
 impl MassGuard {
     /// The number that trips it, for an index that held so many documents.
     pub fn limit(&self, documents: u64) -> u64 {
-        self.least.max(documents / 100 * u64::from(self.percent) + documents % 100 * u64::from(self.percent) / 100)
+        self.least.max(
+            documents / 100 * u64::from(self.percent)
+                + documents % 100 * u64::from(self.percent) / 100,
+        )
     }
 }
 
@@ -83,6 +86,7 @@ impl Flood {
         if self.kinds.len() >= Self::KINDS {
             self.kinds.retain(|_, (at, _)| (now_ms - *at).abs() < every);
         }
+        let full = self.kinds.len() >= Self::KINDS;
         match self.kinds.get_mut(kind) {
             Some((at, held)) if (now_ms - *at).abs() < every => {
                 *held += 1;
@@ -92,11 +96,11 @@ impl Flood {
                 *at = now_ms;
                 Some(std::mem::take(held))
             }
-            None if self.kinds.len() < Self::KINDS => {
+            None if full => None,
+            None => {
                 self.kinds.insert(kind.to_owned(), (now_ms, 0));
                 Some(0)
             }
-            None => None,
         }
     }
 }
@@ -148,7 +152,10 @@ mod tests {
 
     #[test]
     fn the_mass_guard_lets_small_stores_be() {
-        let guard = MassGuard { percent: 50, least: 1000 };
+        let guard = MassGuard {
+            percent: 50,
+            least: 1000,
+        };
         assert_eq!(guard.limit(0), 1000);
         assert_eq!(guard.limit(1_999), 1000);
         assert_eq!(guard.limit(4_001), 2000);

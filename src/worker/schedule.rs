@@ -1,10 +1,13 @@
 //! When a user is due. Pure: the time is passed in, and what is random is drawn from the user's own
 //! name, so that all workers come to the same answer.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use croner::errors::CronError;
+use croner::{CivilDate, CivilDateTime, CivilTime, Cron, CronDateTime, Resolution, Weekday};
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
 use sha1::{Digest as _, Sha1};
 
 use crate::store::{Probe, UserState};
@@ -152,7 +155,7 @@ fn millis(span: Duration) -> i64 {
 #[derive(Clone, Debug)]
 pub struct OffPeak {
     text: String,
-    cron: croner::Cron,
+    cron: Cron,
     zone: TimeZone,
 }
 
@@ -163,7 +166,9 @@ impl OffPeak {
     /// What is wrong with it, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let expected = |why: String| {
-            format!("{why}; expected MINUTE HOUR DAY MONTH WEEKDAY [ZONE], such as `* 1-5 * * * Europe/Berlin`")
+            format!(
+                "{why}; expected MINUTE HOUR DAY MONTH WEEKDAY [ZONE], such as `* 1-5 * * * Europe/Berlin`"
+            )
         };
         let words: Vec<&str> = text.split_whitespace().collect();
         let (fields, zone) = match words.as_slice() {
@@ -174,7 +179,10 @@ impl OffPeak {
             }
             _ => return Err(expected(format!("{} fields", words.len()))),
         };
-        let cron = fields.join(" ").parse().map_err(|error: croner::errors::CronError| expected(error.to_string()))?;
+        let cron = fields
+            .join(" ")
+            .parse()
+            .map_err(|error: CronError| expected(error.to_string()))?;
         Ok(Self {
             text: words.join(" "),
             cron,
@@ -184,18 +192,52 @@ impl OffPeak {
 
     /// Whether scheduled work may be done at `now`.
     pub fn contains(&self, now: Timestamp) -> bool {
-        let minute = now.as_second().div_euclid(60) * 60;
-        let Ok(minute) = Timestamp::from_second(minute) else {
-            return false;
-        };
-        self.cron
-            .is_time_matching(&minute.to_zoned(self.zone.clone()))
-            .unwrap_or(false)
+        let wall = Wall(self.zone.to_datetime(now));
+        self.cron.is_time_matching(&wall).unwrap_or(false)
     }
 
     /// The text that it was read from.
     pub fn text(&self) -> &str {
         &self.text
+    }
+}
+
+/// What the clock on the wall shows, to the minute: croner's view of it. Nothing is searched for, so
+/// the steps between zones are of no account.
+#[derive(Clone)]
+struct Wall(civil::DateTime);
+
+impl CronDateTime for Wall {
+    fn to_civil(&self) -> CivilDateTime {
+        let number = |part: i8| part.unsigned_abs().into();
+        let at = self.0;
+        CivilDateTime::new(
+            CivilDate::from_parts_unchecked(at.year().into(), number(at.month()), number(at.day())),
+            CivilTime::from_parts_unchecked(number(at.hour()), number(at.minute()), 0),
+        )
+    }
+
+    fn civil_weekday(&self) -> Weekday {
+        let day = self.0.weekday().to_sunday_zero_offset();
+        Weekday::from_days_from_sunday(day.unsigned_abs().into())
+    }
+
+    fn resolve_civil(&self, civil: CivilDateTime) -> Result<Resolution<Self>, CronError> {
+        let wall = civil == self.to_civil();
+        Ok(if wall {
+            Resolution::Single(self.clone())
+        } else {
+            Resolution::Gap
+        })
+    }
+
+    fn checked_add_seconds(&self, seconds: i64) -> Option<Self> {
+        let span = jiff::SignedDuration::from_secs(seconds);
+        self.0.checked_add(span).ok().map(Self)
+    }
+
+    fn cmp_instant(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
     }
 }
 
@@ -325,7 +367,9 @@ mod tests {
 
     #[test]
     fn causes_are_known_by_their_names() {
-        for name in ["new", "changed", "count", "full", "retry", "request", "failures"] {
+        for name in [
+            "new", "changed", "count", "full", "retry", "request", "failures",
+        ] {
             assert_eq!(Cause::of_name(name).map(Cause::name), Some(name));
         }
         assert_eq!(Cause::of_name("whim"), None);

@@ -75,6 +75,12 @@ pub enum LlmError {
         /// The configured number of calls.
         limit: u64,
     },
+    /// This run may take no further token.
+    #[error("the budget of {limit} LLM tokens is used up")]
+    TokensSpent {
+        /// The number of tokens.
+        limit: u64,
+    },
 }
 
 impl LlmError {
@@ -83,9 +89,26 @@ impl LlmError {
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Server(error) => error.is_outage(),
-            Self::Template(_) | Self::BudgetExhausted { .. } => true,
+            Self::Template(_) | Self::BudgetExhausted { .. } | Self::TokensSpent { .. } => true,
             _ => false,
         }
+    }
+
+    /// Whether it is a limit of this run's own, which says nothing of the server.
+    pub fn is_own_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::BudgetExhausted { .. } | Self::TokensSpent { .. }
+        )
+    }
+
+    /// Whether the model was asked and this is what it made of these memories: asking the same again
+    /// would most likely end the same.
+    pub fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Cut { .. } | Self::Empty { .. } | Self::Refused { .. } | Self::BadAnswer { .. }
+        )
     }
 
     /// The message without the server's own words, which may quote what it was sent: for logs.

@@ -12,13 +12,14 @@ mod wire;
 use std::{
     path::PathBuf,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use secrecy::SecretString;
+use tokio::sync::Semaphore;
 use tracing::{error, info};
 
 pub use self::{error::LlmError, wire::Usage};
@@ -57,6 +58,10 @@ pub struct LlmSettings {
     pub temperature: Option<f32>,
     /// Most requests that this client may send; 0 sends none.
     pub max_calls: Option<u64>,
+    /// Most tokens after which it sends nothing more: the last answer may go past them.
+    pub max_tokens: Option<u64>,
+    /// Requests under way at once.
+    pub max_concurrent: usize,
     /// A prompt template in place of the built-in one.
     pub prompt: Option<PathBuf>,
     /// Most characters of all memories of one question together. With the prompt around them they
@@ -81,6 +86,8 @@ impl LlmSettings {
             max_output_tokens: 1024,
             temperature: Some(0.0),
             max_calls: None,
+            max_tokens: None,
+            max_concurrent: 4,
             prompt: None,
             max_input_chars: 20_000,
             backoff: Duration::from_millis(500),
@@ -133,9 +140,11 @@ pub struct Reply {
 #[derive(Debug)]
 pub struct Llm {
     settings: LlmSettings,
-    http: Http,
-    prompt: Prompt,
-    dialect: Mutex<Dialect>,
+    http: Arc<Http>,
+    prompt: Arc<Prompt>,
+    dialect: Arc<Mutex<Dialect>>,
+    /// Requests that may be under way at once, of all runs.
+    slots: Arc<Semaphore>,
     calls: AtomicU64,
     tokens: AtomicU64,
     unanswered: AtomicU32,
@@ -150,15 +159,45 @@ impl Llm {
     pub fn new(settings: LlmSettings) -> Result<Self, LlmError> {
         let chat = endpoint(&settings.base_url, "chat/completions")?;
         Ok(Self {
-            http: Http::new(chat, settings.api_key.as_ref(), MAX_ANSWER_BYTES)?,
-            prompt: Prompt::load(settings.prompt.as_deref())?,
+            http: Arc::new(Http::new(
+                chat,
+                settings.api_key.as_ref(),
+                MAX_ANSWER_BYTES,
+            )?),
+            prompt: Arc::new(Prompt::load(settings.prompt.as_deref())?),
+            slots: Arc::new(Semaphore::new(settings.max_concurrent.max(1))),
             settings,
-            dialect: Mutex::default(),
+            dialect: Arc::default(),
             calls: AtomicU64::new(0),
             tokens: AtomicU64::new(0),
             unanswered: AtomicU32::new(0),
             outage: OnceLock::new(),
         })
+    }
+
+    /// A client for another run, with limits and counts of its own: what this one met does not
+    /// count there. Both share the connections, and how many requests may be under way at once.
+    pub fn for_run(&self, max_calls: Option<u64>, max_tokens: Option<u64>) -> Self {
+        Self {
+            settings: LlmSettings {
+                max_calls,
+                max_tokens,
+                ..self.settings.clone()
+            },
+            http: Arc::clone(&self.http),
+            prompt: Arc::clone(&self.prompt),
+            dialect: Arc::clone(&self.dialect),
+            slots: Arc::clone(&self.slots),
+            calls: AtomicU64::new(0),
+            tokens: AtomicU64::new(0),
+            unanswered: AtomicU32::new(0),
+            outage: OnceLock::new(),
+        }
+    }
+
+    /// The model, as it is configured.
+    pub fn model(&self) -> &str {
+        &self.settings.model
     }
 
     /// Name of the prompt template and the beginning of its SHA-256, such as
@@ -259,6 +298,8 @@ impl Llm {
             if let Some(outage) = self.outage() {
                 return Err(outage.clone());
             }
+            // Closed by nobody.
+            let slot = self.slots.acquire().await;
             let timeout = attempts.timeout()?;
             self.spend_call()?;
             let body = serde_json::to_string(&dialect.request(settings, prompt, sources))
@@ -277,13 +318,21 @@ impl Llm {
                         "the LLM server refused a parameter; asking without it"
                     );
                 }
-                Err(Failure::Retry { error, after }) => attempts.again(error, after).await?,
+                Err(Failure::Retry { error, after }) => {
+                    drop(slot);
+                    attempts.again(error, after).await?;
+                }
             }
         }
     }
 
     /// Takes one request out of the budget.
     fn spend_call(&self) -> Result<(), LlmError> {
+        if let Some(limit) = self.settings.max_tokens
+            && self.tokens() >= limit
+        {
+            return Err(LlmError::TokensSpent { limit });
+        }
         let limit = self.settings.max_calls.unwrap_or(u64::MAX);
         self.calls
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| {

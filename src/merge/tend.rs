@@ -1,0 +1,339 @@
+//! A user's memories under a lease: merged, and what was learned remembered for the next run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sha1::{Digest as _, Sha1};
+
+use super::draft::Draft;
+use super::run::{Ended, Run};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report, TtlRule};
+use crate::memory::{Digest, GroupLeft, Reason};
+use crate::store::snapshot::{Snapshot, snapshot};
+use crate::store::{self, Lease, LeaseError, Probe, UserState};
+
+/// Passes of one run: a result may lie near another memory, or an agent writes meanwhile.
+const MAX_PASSES: usize = 3;
+
+/// What a worker knows of a user when it begins.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// What the index said of it a moment ago.
+    pub probe: Option<Probe>,
+    /// The time, by the server's clock, in ms since the epoch.
+    pub now_ms: i64,
+    /// Whether the user is due for a full reading, which is to be remembered.
+    pub full: bool,
+}
+
+/// What a worker's run did for one user.
+#[derive(Clone, Debug, Default)]
+pub struct Tended {
+    /// Memories that were read and can take part.
+    pub memories: usize,
+    /// The merges that were committed.
+    pub merged: Vec<Done>,
+    /// Groups left as they are, with their reasons.
+    pub left: BTreeMap<Reason, usize>,
+    /// What the LLM was used for.
+    pub llm: LlmUse,
+    /// Groups that were put to the LLM, and those among them that got no usable answer.
+    pub asked: (usize, usize),
+    /// Groups that a later run may merge.
+    pub open: usize,
+    /// Groups among them that only wait for their turn.
+    pub deferred: usize,
+    /// Whether all was as the last run had left it.
+    pub unchanged: bool,
+    /// Whether the run was stopped before its end.
+    pub stopped: bool,
+}
+
+impl Tended {
+    fn take(&mut self, report: &Report, open: usize, deferred: usize) {
+        self.memories = report.plan.memories;
+        self.merged.extend(report.merged.iter().cloned());
+        self.left = BTreeMap::new();
+        let left = report.plan.groups_left.iter().chain(&report.not_committed);
+        for group in left {
+            *self.left.entry(group.reason).or_default() += 1;
+        }
+        let LlmUse {
+            calls,
+            tokens,
+            accepted,
+            retried,
+            kept,
+        } = report.llm;
+        self.llm.calls += calls;
+        self.llm.tokens += tokens;
+        self.llm.accepted += accepted;
+        self.llm.retried += retried;
+        self.llm.kept += kept;
+        self.asked.0 += (accepted + retried + kept) as usize;
+        let failed = |group: &&GroupLeft| group.reason == Reason::LlmFailed;
+        self.asked.1 += report.plan.groups_left.iter().filter(failed).count();
+        self.open = open + deferred;
+        self.deferred = deferred;
+        self.stopped = report.stopped;
+    }
+}
+
+/// How one reading of a user ended.
+enum Pass {
+    /// All is as the last run left it.
+    Unchanged,
+    Stopped,
+    Done {
+        digest: Digest,
+        ended: Box<Ended>,
+        deferred: usize,
+    },
+}
+
+impl Pipeline {
+    /// Merges once, and remembers what the LLM decided.
+    pub(super) async fn merge_under(
+        &self,
+        lease: &Lease,
+        user: &str,
+        progress: &dyn Progress,
+    ) -> Result<Report, MergeError> {
+        let before = self.state(user).await?;
+        let mut state = before.clone();
+        let pass = self.pass(lease, user, &mut state, None, progress).await;
+        self.remember(lease, user, &before, &state).await?;
+        Ok(match pass? {
+            Pass::Done { ended, .. } => ended.report,
+            Pass::Unchanged | Pass::Stopped => self.nothing_done(user),
+        })
+    }
+
+    /// What a worker does for a user: nothing if nothing has changed, else merging until nothing
+    /// more is to be done. Whatever it learns is remembered.
+    ///
+    /// # Errors
+    /// [`MergeError`]; what was committed before stays committed and can be undone.
+    pub async fn tend(&self, user: &str, told: &Told) -> Result<Tended, MergeError> {
+        self.under_lease(user, async |lease| self.tend_under(lease, user, told).await)
+            .await
+    }
+
+    async fn tend_under(
+        &self,
+        lease: &Lease,
+        user: &str,
+        told: &Told,
+    ) -> Result<Tended, MergeError> {
+        let before = self.state(user).await?;
+        let mut state = before.clone();
+        let mut tended = Tended::default();
+        let mut probe = match &told.probe {
+            Some(probe) => Some(probe.clone()),
+            None => self.probe(user).await?,
+        };
+        for pass in 0..MAX_PASSES {
+            if pass > 0 {
+                probe = self.probe(user).await?;
+            }
+            let known = state.digest.clone().filter(|_| !state.open || pass > 0);
+            let passed = self
+                .pass(lease, user, &mut state, known.as_ref(), &())
+                .await;
+            let passed = match passed {
+                Ok(passed) => passed,
+                Err(error) => {
+                    // What the LLM decided until then was paid for.
+                    self.remember(lease, user, &before, &state).await?;
+                    return Err(error);
+                }
+            };
+            match passed {
+                Pass::Stopped => {
+                    tended.stopped = true;
+                    break;
+                }
+                Pass::Unchanged => {
+                    tended.unchanged = pass == 0;
+                    (state.open, state.probe) = (false, probe);
+                    break;
+                }
+                Pass::Done {
+                    digest,
+                    ended,
+                    deferred,
+                } => {
+                    tended.take(&ended.report, ended.open, deferred);
+                    let merged = !ended.report.merged.is_empty();
+                    state.open = ended.open + deferred > 0 || merged || ended.report.stopped;
+                    state.digest = (!state.open).then_some(digest);
+                    state.probe = probe.clone();
+                    if !merged || ended.report.stopped || self.stopped() {
+                        break;
+                    }
+                }
+            }
+        }
+        (state.failures, state.not_before_ms) = (0, 0);
+        if told.full || state != before {
+            (state.run_at_ms, state.full_at_ms) = (told.now_ms, told.now_ms);
+        }
+        self.remember(lease, user, &before, &state).await?;
+        Ok(tended)
+    }
+
+    /// Reads, groups, judges, asks and commits once. With `known`, nothing is done if what was read
+    /// is just that.
+    async fn pass(
+        &self,
+        lease: &Lease,
+        user: &str,
+        state: &mut UserState,
+        known: Option<&Digest>,
+        progress: &dyn Progress,
+    ) -> Result<Pass, MergeError> {
+        let drafted = tokio::select! {
+            biased;
+            drafted = self.draft_unless(user, known, progress) => drafted?,
+            () = self.stop() => return Ok(Pass::Stopped),
+        };
+        let (digest, Some(mut draft)) = drafted else {
+            return Ok(Pass::Unchanged);
+        };
+        let recalled = self.recall(&mut draft, &state.verdicts);
+        let mut deferred = 0;
+        match self.options.llm_batch {
+            Some(batch) => deferred = self.defer(&mut draft, batch),
+            None => self.check_retirement(&draft)?,
+        }
+        let candidates = std::mem::take(&mut draft.candidates);
+        let question = |candidate| self.question(&draft, candidate);
+        let questions: Vec<String> = candidates.iter().map(question).collect();
+        let lossless = std::mem::take(&mut draft.plan.merges);
+        let mut run = Run::new(self, lease, &draft.plan).await?;
+        progress.phase("merging", lossless.len() + candidates.len());
+        let mut end = run.commit_all(lossless, progress).await;
+        if end.is_ok() {
+            let answers = self.answers(&draft, &candidates);
+            end = run.take_all(answers, &questions, progress).await;
+        }
+        // Only what still stands: a verdict goes with the memories that it is about.
+        state.verdicts = recalled;
+        state.verdicts.extend(run.take_verdicts());
+        let ended = run.end(end, draft.plan)?;
+        Ok(Pass::Done {
+            digest,
+            ended: Box::new(ended),
+            deferred,
+        })
+    }
+
+    /// Reads the user; groups and judges unless all is as `known`.
+    async fn draft_unless(
+        &self,
+        user: &str,
+        known: Option<&Digest>,
+        progress: &dyn Progress,
+    ) -> Result<(Digest, Option<Draft>), MergeError> {
+        progress.phase("reading memories", 0);
+        let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
+        let snapshot = snapshot(conn, &self.index, layout, user).await?;
+        let digest = self.digest(&snapshot);
+        if known == Some(&digest) {
+            return Ok((digest, None));
+        }
+        progress.phase("comparing", 0);
+        Ok((digest, Some(self.draft_of(snapshot).await?)))
+    }
+
+    /// The digest of all that a run over the user would see: the memories, and the settings that
+    /// decide what becomes of them.
+    fn digest(&self, snapshot: &Snapshot) -> Digest {
+        let options = &self.options;
+        let llm = self.llm.as_deref();
+        let ttl = match options.ttl {
+            TtlRule::KeepApart => "keep-apart",
+            TtlRule::Min => "min",
+            TtlRule::Max => "max",
+        };
+        let mut sha = Sha1::new();
+        let mut add = |part: &str| sha.update(format!("{}:{part}", part.len()));
+        add(env!("CARGO_PKG_VERSION"));
+        add(llm.map_or("", |llm| llm.model()));
+        add(llm.map_or("", |llm| llm.prompt_version()));
+        add(self.embedder.as_ref().map_or("", |model| model.model()));
+        add(&options.threshold.value.to_string());
+        add(&format!(
+            "{:?} {:?}",
+            options.distance, options.write_vector
+        ));
+        add(&format!(
+            "{} {}",
+            options.max_members, options.max_group_chars
+        ));
+        add(ttl);
+        for memory in &snapshot.memories {
+            add(&memory.key);
+            add(&memory.digest.0);
+            add(&memory
+                .expires_at_ms
+                .map_or(String::new(), |at| at.to_string()));
+        }
+        Digest(format!("{:x}", sha.finalize()))
+    }
+
+    async fn probe(&self, user: &str) -> Result<Option<Probe>, MergeError> {
+        let conn = &mut self.conn.clone();
+        Ok(store::probe(conn, &self.index, self.layout.as_ref(), user).await?)
+    }
+
+    async fn state(&self, user: &str) -> Result<UserState, MergeError> {
+        let found = store::state(&mut self.conn.clone(), &self.partition(user)).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Remembers a state that differs from the one before.
+    async fn remember(
+        &self,
+        lease: &Lease,
+        user: &str,
+        before: &UserState,
+        state: &UserState,
+    ) -> Result<(), MergeError> {
+        if state == before {
+            return Ok(());
+        }
+        let (conn, partition) = (&mut self.conn.clone(), self.partition(user));
+        let keep = self.options.ledger_retention.max(LEAST_MEMORY);
+        match store::remember(conn, &self.functions, lease, &partition, state, keep).await {
+            Ok(()) => Ok(()),
+            Err(LeaseError::Store(error)) => {
+                // It saves work, and nothing depends on it.
+                tracing::warn!(%error, "what was learned could not be remembered");
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Remembers, after a failure, not to try again before some time.
+    ///
+    /// # Errors
+    /// [`MergeError`] if the lease cannot be had, or the state not be read.
+    pub async fn back_off(
+        &self,
+        user: &str,
+        change: impl AsyncFnOnce(&mut UserState),
+    ) -> Result<(), MergeError> {
+        self.under_lease(user, async |lease| {
+            let before = self.state(user).await?;
+            let mut state = before.clone();
+            change(&mut state).await;
+            self.remember(lease, user, &before, &state).await
+        })
+        .await
+    }
+}
+
+/// States live at least this long, however short the ledger.
+const LEAST_MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,0 +1,155 @@
+//! What a worker does every few seconds: tell that it lives, keep its requests, take over those of
+//! the dead, look whether work may be taken, and from time to time tidy up.
+
+use std::time::{Duration, Instant};
+
+use redis::aio::ConnectionManager;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::Sender;
+
+use super::session::Session;
+use super::shared::now_ms;
+use crate::store::fleet::{
+    beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
+};
+use crate::store::requests::{Queue, Taken};
+use crate::store::{StoreError, trim_ledger};
+
+/// Between two beats.
+const EVERY: Duration = Duration::from_secs(10);
+/// A worker that is silent for so long counts as dead.
+const TTL: Duration = Duration::from_secs(35);
+/// Requests taken over in one beat.
+const TAKEN_OVER: usize = 10;
+/// How often one of all workers tidies up.
+const TIDY_EVERY: Duration = Duration::from_secs(3600);
+/// Consumers of workers that died are forgotten after so long.
+const GONE_FOR: Duration = Duration::from_secs(24 * 3600);
+
+impl Session {
+    /// Beats, again and again; returns only on an error.
+    pub(super) async fn beat(&self, ours: &Mutex<Queue>, taken_over: Sender<Taken>) -> StoreError {
+        loop {
+            // Short while halted: `memfold resume` is waited for.
+            tokio::time::sleep(EVERY).await;
+            if let Err(error) = self.beat_once(ours).await {
+                return error;
+            }
+            if let Err(error) = self.take_over(ours, &taken_over).await {
+                return error;
+            }
+            if let Err(error) = self.tidy(ours).await {
+                self.shared
+                    .warn("tidy", &format!("tidying up failed: {error}"));
+            }
+        }
+    }
+
+    pub(super) async fn beat_once(&self, ours: &Mutex<Queue>) -> Result<(), StoreError> {
+        let mut conn = self.site.pipeline.conn.clone();
+        let began = Instant::now();
+        server_ms(&mut conn).await?;
+        let latency = began.elapsed();
+        let halt = halted(&mut conn).await?;
+        if halt.is_some() != self.shared.is_halted() {
+            match &halt {
+                Some(halt) => tracing::error!("no work is taken: {}", halt.why),
+                None => tracing::info!("the workers were told to go on"),
+            }
+        }
+        self.shared.set_halted(halt.is_some());
+        let gate = match halt {
+            Some(_) => Some("memfold resume".to_owned()),
+            None => self.gate(&mut conn, latency).await?,
+        };
+        if let Some(why) = &gate {
+            self.shared
+                .warn("gate", &format!("no work is taken: {why}"));
+        }
+        self.shared.tell(|beat| beat.waiting_for.clone_from(&gate));
+        if let Ok(mut found) = self.gate.lock() {
+            *found = gate;
+        }
+        beat(&mut conn, &self.shared.heartbeat(), TTL).await?;
+        ours.lock().await.keep(&self.shared.in_hand()).await
+    }
+
+    /// Why the server should not get more work now.
+    async fn gate(
+        &self,
+        conn: &mut ConnectionManager,
+        latency: Duration,
+    ) -> Result<Option<String>, StoreError> {
+        let most = self.options.max_latency;
+        if latency > most {
+            return Ok(Some(format!(
+                "the server answers in {} ms, more than {} (--max-latency)",
+                latency.as_millis(),
+                most.as_millis()
+            )));
+        }
+        let info: Result<String, _> = redis::cmd("INFO").arg("memory").query_async(conn).await;
+        // An account may be without it.
+        let Ok(info) = info else { return Ok(None) };
+        let number = |name: &str| -> u64 {
+            let line = info.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|number| number.trim().parse().ok())
+                .unwrap_or(0)
+        };
+        let (used, limit) = (number("used_memory:"), number("maxmemory:"));
+        let percent = used.saturating_mul(100).checked_div(limit).unwrap_or(0);
+        let most = u64::from(self.options.max_memory_percent);
+        Ok((percent > most).then(|| {
+            format!(
+                "the server uses {percent} % of its memory limit, more than {most} \
+                     (--max-memory-percent)"
+            )
+        }))
+    }
+
+    /// Takes over requests of workers that went silent.
+    async fn take_over(
+        &self,
+        ours: &Mutex<Queue>,
+        taken_over: &Sender<Taken>,
+    ) -> Result<(), StoreError> {
+        if self.closed() {
+            return Ok(());
+        }
+        let idle = self.options.lease_ttl * 2;
+        let free = TAKEN_OVER.min(self.options.concurrency);
+        for taken in ours.lock().await.reclaim(idle, free).await? {
+            // Nobody receives any more: then it stays pending.
+            if taken_over.send(taken).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tidy(&self, ours: &Mutex<Queue>) -> Result<(), StoreError> {
+        let mut conn = self.site.pipeline.conn.clone();
+        let store = self.store();
+        if !take_turn(
+            &mut conn,
+            &format!("tidy:{store}"),
+            &self.shared.worker(),
+            TIDY_EVERY,
+        )
+        .await?
+        {
+            return Ok(());
+        }
+        let began = now_ms();
+        ours.lock().await.tidy(GONE_FOR).await?;
+        forget_dead_workers(&mut conn).await?;
+        trim_ledger(&mut conn, self.options.ledger_entries).await?;
+        let memory = measure_memory(&mut conn).await?;
+        tracing::info!(
+            own.bytes = memory.bytes(),
+            duration_ms = now_ms() - began,
+            "tidied up"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! One connection's time: take requests, work on them, sweep, tell the others; until it ends.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::work::Worked;
+use super::{End, GRACE, Orders, Shared, Site, WorkerOptions};
+use crate::store::StoreError;
+use crate::store::requests::{Queue, Taken, load_request_function};
+
+/// How long one call waits for a request.
+const BLOCK: Duration = Duration::from_secs(5);
+/// How often a worker that may not take work looks again.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// One connection's time.
+pub(super) struct Session {
+    pub(super) shared: Arc<Shared>,
+    pub(super) orders: Orders,
+    pub(super) site: Site,
+    pub(super) options: WorkerOptions,
+    /// Stops the runs in hand; they have it as their own.
+    pub(super) stop: Arc<AtomicBool>,
+    /// Why no work is taken; the beat finds out.
+    pub(super) gate: std::sync::Mutex<Option<String>>,
+}
+
+impl Session {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        orders: &Orders,
+        mut site: Site,
+        options: WorkerOptions,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        site.pipeline.options.stop = Arc::clone(&stop);
+        Self {
+            shared: Arc::clone(shared),
+            orders: orders.clone(),
+            site,
+            options,
+            stop,
+            gate: std::sync::Mutex::new(None),
+        }
+    }
+
+    /// The name of the store, for its consumer group and for people.
+    pub(super) fn store(&self) -> String {
+        let pipeline = &self.site.pipeline;
+        format!("{}:{}", pipeline.layout.name(), pipeline.index.name)
+    }
+
+    pub(super) async fn run(self) -> End {
+        match self.try_run().await {
+            Ok(end) => end,
+            Err(error) => End::Failed(error.to_string()),
+        }
+    }
+
+    async fn try_run(&self) -> Result<End, StoreError> {
+        let mut conn = self.site.pipeline.conn.clone();
+        load_request_function(&mut conn).await?;
+        let (store, worker) = (self.store(), self.shared.worker());
+        let queue = Queue::open(self.site.waiting.clone(), &store, &worker).await?;
+        // The same requests over the connection that never waits.
+        let ours = Mutex::new(Queue::open(conn.clone(), &store, &worker).await?);
+        let llm = self.site.pipeline.llm.is_some();
+        self.shared.tell(|beat| {
+            beat.store.clone_from(&store);
+            beat.breaker = llm.then(|| "closed".to_owned());
+        });
+        self.beat_once(&ours).await?;
+        self.shared.ready(true);
+        tracing::info!(worker, store, "at work");
+
+        let (send, receive) = channel(1);
+        let end = {
+            let fetch = pin!(self.fetch(queue, send.clone()));
+            let beat = pin!(self.beat(&ours, send));
+            let sweep = pin!(self.sweep(&ours));
+            let work = pin!(self.work_on(&ours, receive));
+            tokio::select! {
+                end = fetch => Err(end),
+                end = beat => Err(end),
+                end = sweep => Err(end),
+                end = work => end,
+            }
+        };
+        self.shared.ready(false);
+        let end = match end {
+            Ok(end) => end,
+            Err(error) => return Err(error),
+        };
+        let mut ours = ours.into_inner();
+        ours.hand_back().await?;
+        ours.leave().await?;
+        crate::store::fleet::say_goodbye(&mut conn, &worker).await?;
+        Ok(end)
+    }
+
+    /// Takes requests, one for each free hand; returns only on an error.
+    async fn fetch(&self, mut queue: Queue, send: Sender<Taken>) -> StoreError {
+        let mut again: VecDeque<Taken> = match queue.own().await {
+            Ok(own) => own.into(),
+            Err(error) => return error,
+        };
+        loop {
+            // A request is only taken when it can be worked on: else another worker may have it.
+            let Ok(hand) = send.reserve().await else {
+                std::future::pending::<()>().await;
+                continue;
+            };
+            if self.closed() {
+                drop(hand);
+                tokio::time::sleep(WAIT).await;
+                continue;
+            }
+            let taken = match again.pop_front() {
+                Some(taken) => Ok(Some(taken)),
+                None => queue.next(BLOCK).await,
+            };
+            match taken {
+                Ok(Some(taken)) => hand.send(taken),
+                Ok(None) => {}
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Whether no work is to be taken.
+    pub(super) fn closed(&self) -> bool {
+        let gate = self.gate.lock().is_ok_and(|gate| gate.is_some());
+        gate || self.shared.is_halted() || self.orders.pending()
+    }
+
+    /// Works on requests, several users at once, until the session is to end.
+    async fn work_on(
+        &self,
+        ours: &Mutex<Queue>,
+        mut requests: Receiver<Taken>,
+    ) -> Result<End, StoreError> {
+        let mut running = FuturesUnordered::new();
+        let mut over = pin!(self.orders.given().fuse());
+        let failed = loop {
+            let free = running.len() < self.options.concurrency;
+            tokio::select! {
+                biased;
+                () = &mut over => break None,
+                Some(worked) = running.next(), if !running.is_empty() => {
+                    if let Worked::StoreFailed(error) = worked {
+                        break Some(error);
+                    }
+                }
+                Some(taken) = requests.recv(), if free => {
+                    running.push(self.work(ours, taken));
+                }
+            }
+        };
+        // Each run ends with the group in hand; what takes longer is abandoned, which changes
+        // nothing: a commit is one step on the server.
+        self.stop.store(true, Ordering::Relaxed);
+        let rest = async { while running.next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, rest).await.is_err() {
+            tracing::warn!("runs were abandoned: they did not end in time");
+        }
+        match failed {
+            Some(error) => Ok(End::Failed(error)),
+            None if self.orders.stop.load(Ordering::Relaxed) => Ok(End::Stopped),
+            None => Ok(End::Reload),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Discovery: which users are due, found by one of all workers at a time.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use super::session::Session;
+use crate::store::fleet::{server_ms, take_turn};
+use crate::store::requests::{Queue, Request, request};
+use crate::store::{Probe, StoreError, Users, states};
+
+/// Requests that may wait before discovery holds back.
+const WAITING_MOST: usize = 10_000;
+/// A user that was found to be due is not put there again for so long, unless a run came by.
+const QUEUED_MS: i64 = 15 * 60_000;
+/// The next sweep where one was cut short.
+const SOON: Duration = Duration::from_secs(5);
+
+/// What a sweep found.
+#[derive(Default)]
+struct Found {
+    users: usize,
+    due: usize,
+    /// More are due than may wait.
+    cut: bool,
+}
+
+impl Session {
+    /// Looks for users that are due, again and again; returns only on an error.
+    pub(super) async fn sweep(&self, ours: &Mutex<Queue>) -> StoreError {
+        let mut queued = HashMap::new();
+        let mut soon = false;
+        let mut empty = false;
+        loop {
+            let every = self.options.probe_every;
+            let turn = format!("sweep:{}", self.store());
+            let found = match self.may_sweep() {
+                true => self.take_sweep(ours, &turn, &mut queued, soon).await,
+                false => Ok(None),
+            };
+            match found {
+                Ok(Some(found)) => {
+                    if found.users == 0 && !empty {
+                        self.shared
+                            .warn("empty", "the index names no users; is it the right one?");
+                    }
+                    empty = found.users == 0;
+                    soon = found.cut;
+                    tracing::debug!(users = found.users, due = found.due, "looked for due users");
+                }
+                Ok(None) => soon = false,
+                Err(error) => return error,
+            }
+            let wait = if soon { SOON.min(every) } else { every };
+            tokio::time::sleep(wait.mul_f64(0.9 + rand::random::<f64>() / 5.0)).await;
+        }
+    }
+
+    fn may_sweep(&self) -> bool {
+        let off_peak = self.options.off_peak.as_ref();
+        !self.closed() && off_peak.is_none_or(|times| times.contains(Timestamp::now()))
+    }
+
+    async fn take_sweep(
+        &self,
+        ours: &Mutex<Queue>,
+        turn: &str,
+        queued: &mut HashMap<u64, i64>,
+        again: bool,
+    ) -> Result<Option<Found>, StoreError> {
+        let mut conn = self.site.pipeline.conn.clone();
+        let every = self.options.probe_every.mul_f64(0.8);
+        let worker = self.shared.worker();
+        if !again && !take_turn(&mut conn, turn, &worker, every).await? {
+            return Ok(None);
+        }
+        let waiting = ours.lock().await.backlog().await?.waiting;
+        let room = WAITING_MOST.saturating_sub(usize::try_from(waiting).unwrap_or(usize::MAX));
+        if room < WAITING_MOST / 2 {
+            return Ok(Some(Found {
+                users: 1,
+                cut: true,
+                ..Found::default()
+            }));
+        }
+        self.find(queued, room).await.map(Some)
+    }
+
+    /// Puts up to `room` due users into the stream.
+    async fn find(
+        &self,
+        queued: &mut HashMap<u64, i64>,
+        mut room: usize,
+    ) -> Result<Found, StoreError> {
+        let pipeline = &self.site.pipeline;
+        let (mut conn, mut reading) = (pipeline.conn.clone(), pipeline.conn.clone());
+        let now_ms = server_ms(&mut conn).await?;
+        queued.retain(|_, at| (now_ms - *at).abs() < QUEUED_MS);
+        let mut found = Found::default();
+        let mut users = Users::of(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
+        while let Some(page) = users.next().await? {
+            found.users += page.len();
+            let mut due = self.due(page, queued, now_ms).await?;
+            found.cut = due.len() > room;
+            due.truncate(room);
+            room -= due.len();
+            found.due += due.len();
+            request(&mut conn, &due).await?;
+            queued.extend(due.iter().map(|request| (hash(&request.user), now_ms)));
+            if found.cut {
+                users.close().await;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The requests for the users of a page that are due.
+    async fn due(
+        &self,
+        mut page: Vec<(String, Probe)>,
+        queued: &HashMap<u64, i64>,
+        now_ms: i64,
+    ) -> Result<Vec<Request>, StoreError> {
+        page.retain(|(user, _)| self.options.takes(user));
+        let pipeline = &self.site.pipeline;
+        let names: Vec<String> = page
+            .iter()
+            .map(|(user, _)| pipeline.partition(user))
+            .collect();
+        let states = states(&mut pipeline.conn.clone(), &names).await?;
+        let mut due = Vec::new();
+        for ((user, probe), state) in page.into_iter().zip(states) {
+            let cause = self
+                .options
+                .rules
+                .due(&user, state.as_ref(), &probe, now_ms);
+            let Some(cause) = cause else { continue };
+            let ran_at = state.map_or(0, |state| state.run_at_ms);
+            if queued.get(&hash(&user)).is_some_and(|&at| at >= ran_at) {
+                continue;
+            }
+            due.push(Request {
+                user,
+                index: Some(pipeline.index.name.clone()),
+                reason: cause.name().to_owned(),
+                failures: 0,
+                probe: Some(probe),
+            });
+        }
+        Ok(due)
+    }
+}
+
+/// Eight bytes for a name: what was queued must not take more memory than it needs.
+fn hash(user: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    user.hash(&mut hasher);
+    hasher.finish()
+}
