@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// Only show what would be done; write nothing (an LLM, if configured, is asked)
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Ask the LLM also about groups that it decided to leave before
+    #[arg(long)]
+    ask_again: bool,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -52,7 +55,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
-    let pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
+    let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
+    pipeline.options.ask_again = args.ask_again;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut plans = Vec::new();
     for user in users(args, &pipeline).await? {

@@ -21,10 +21,14 @@ mod output;
 mod plan_file;
 mod progress;
 mod render;
+mod request;
 mod results;
+mod resume;
 mod self_check;
 mod show;
+mod status;
 mod undo;
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -69,6 +73,10 @@ enum Command {
     Show(show::Args),
     Doctor(doctor::Args),
     Inspect(inspect::Args),
+    Worker(worker::Args),
+    Status(status::Args),
+    Request(request::Args),
+    Resume(resume::Args),
     Eval(eval::Args),
     Calibrate(calibrate::Args),
     SelfCheck(self_check::Args),
@@ -80,6 +88,8 @@ enum Command {
 /// What a command works with.
 struct Context {
     settings: Settings,
+    /// Where they come from, to read them again.
+    sources: Sources,
     out: Output,
     /// Set by the first SIGINT or SIGTERM while a merge runs.
     stopping: Arc<AtomicBool>,
@@ -96,7 +106,11 @@ Then:
   memfold history --user alice              what was merged, when and why
   memfold undo MERGE_ID                     the originals back, byte for byte
 
-Only merge, apply and undo write to the store.
+For all users, day and night:
+  memfold worker                            merge what is new, beside the agents
+  memfold status                            workers, backlog, last runs
+
+Only merge, apply, undo, worker, request and resume write to the store.
 
 Every setting is a flag (--redis-url), a variable (MEMFOLD_REDIS_URL) and a key in memfold.toml
 (redis_url); the first that is set wins. `memfold config show` lists them all.";
@@ -139,6 +153,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let context = Context {
         settings,
+        sources,
         out,
         stopping: Arc::new(AtomicBool::new(false)),
     };
@@ -167,6 +182,10 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Show(args) => block_on(context, false, show::run(&args, context)),
         Command::Doctor(args) => block_on(context, false, doctor::run(&args, context)),
         Command::Inspect(args) => block_on(context, false, inspect::run(&args, context)),
+        Command::Worker(args) => worker::run(&args, context),
+        Command::Status(args) => block_on(context, false, status::run(&args, context)),
+        Command::Request(args) => block_on(context, false, request::run(&args, context)),
+        Command::Resume(args) => block_on(context, false, resume::run(&args, context)),
         Command::Eval(args) => block_on(context, false, eval::run(&args, context)),
         Command::Calibrate(args) => block_on(context, false, calibrate::run(&args, context)),
     }

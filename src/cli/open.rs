@@ -163,6 +163,30 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
     })
 }
 
+/// A pipeline for the worker, with an embedder that is loaded already.
+pub(super) async fn worker_pipeline(
+    settings: &Settings,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> anyhow::Result<Pipeline> {
+    let llm = llm(settings)?;
+    let mut conn = store(settings).await?;
+    let index = index_facts(&mut conn, settings.index()).await?;
+    let functions = Functions::load(&mut conn).await?;
+    assemble(settings, conn, index, functions, embedder, llm).await
+}
+
+/// The embedding model, where the settings need one: loading it takes longer than planning 10,000
+/// memories.
+pub(super) async fn needed_embedder(
+    settings: &Settings,
+) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    if settings.distance != Distance::Stored || llm_settings(settings).is_some() {
+        embedder(settings).await
+    } else {
+        Ok(None)
+    }
+}
+
 /// The pipeline over `index`, with the embedder and the LLM that the settings name. Unless it
 /// `writes`, nothing is loaded into the server, which may be a replica then.
 pub(super) async fn pipeline(
@@ -174,23 +198,30 @@ pub(super) async fn pipeline(
     let llm = llm(settings)?;
     let mut conn = store(settings).await?;
     let index = index_facts(&mut conn, index).await?;
-    let layout = layout(&mut conn, settings, &index).await?;
     let functions = if writes {
         Functions::load(&mut conn).await?
     } else {
         Functions::on_demand()
     };
-    // Loading the model takes longer than planning 10,000 memories.
-    let needs_model = settings.distance != Distance::Stored || llm.is_some();
-    let embedder = if needs_model {
-        embedder(settings).await?
-    } else {
-        None
-    };
+    let embedder = needed_embedder(settings).await?;
+    let mut pipeline = assemble(settings, conn, index, functions, embedder, llm).await?;
+    pipeline.options.stop = Arc::clone(&context.stopping);
+    Ok(pipeline)
+}
+
+async fn assemble(
+    settings: &Settings,
+    mut conn: ConnectionManager,
+    index: IndexFacts,
+    functions: Functions,
+    embedder: Option<Arc<dyn Embedder>>,
+    llm: Option<Arc<Llm>>,
+) -> anyhow::Result<Pipeline> {
+    let layout = layout(&mut conn, settings, &index).await?;
     let check_after = indexes_in_background(&mut conn).await;
     let options = MergeOptions {
         check_after,
-        ..merge_options(context, embedder.as_deref())
+        ..merge_options(settings, embedder.as_deref())
     };
     Ok(Pipeline {
         conn,
@@ -205,8 +236,7 @@ pub(super) async fn pipeline(
 }
 
 /// The settings of a run, with the threshold of the model where none is set.
-pub(super) fn merge_options(context: &Context, model: Option<&dyn Embedder>) -> MergeOptions {
-    let settings = &context.settings;
+pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -> MergeOptions {
     MergeOptions {
         check_after: false,
         threshold: settings.threshold(model.and_then(|model| model.threshold())),
@@ -225,7 +255,7 @@ pub(super) fn merge_options(context: &Context, model: Option<&dyn Embedder>) -> 
         llm_batch: None,
         ask_again: false,
         run_id: SystemClock.id(),
-        stop: Arc::clone(&context.stopping),
+        stop: Arc::default(),
     }
 }
 

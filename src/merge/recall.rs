@@ -23,7 +23,10 @@ impl Pipeline {
         }
         for candidate in std::mem::take(&mut draft.candidates) {
             let question = self.question(draft, &candidate);
-            match verdicts.get(&question) {
+            // Unusable answers are asked for again by hand, but not by the worker each time.
+            let by_hand = self.options.llm_batch.is_none();
+            let stands = |reason: &&Reason| !(by_hand && **reason == Reason::LlmFailed);
+            match verdicts.get(&question).filter(stands) {
                 Some(&reason) => {
                     recalled.insert(question, reason);
                     let detail = "decided by the LLM in an earlier run; it is asked again when a \

@@ -1,26 +1,25 @@
 //! What a worker does every few seconds: tell that it lives, keep its requests, take over those of
 //! the dead, look whether work may be taken, and from time to time tidy up.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::ConnectionManager;
 use tokio::sync::Mutex;
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::UnboundedSender;
 
-use super::session::Session;
+use super::session::{InHand, Session};
 use super::shared::now_ms;
 use crate::store::fleet::{
     beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
 };
-use crate::store::requests::{Queue, Taken};
+use crate::store::requests::Queue;
 use crate::store::{StoreError, trim_ledger};
 
 /// Between two beats.
 const EVERY: Duration = Duration::from_secs(10);
 /// A worker that is silent for so long counts as dead.
 const TTL: Duration = Duration::from_secs(35);
-/// Requests taken over in one beat.
-const TAKEN_OVER: usize = 10;
 /// How often one of all workers tidies up.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);
 /// Consumers of workers that died are forgotten after so long.
@@ -28,7 +27,11 @@ const GONE_FOR: Duration = Duration::from_secs(24 * 3600);
 
 impl Session {
     /// Beats, again and again; returns only on an error.
-    pub(super) async fn beat(&self, ours: &Mutex<Queue>, taken_over: Sender<Taken>) -> StoreError {
+    pub(super) async fn beat(
+        &self,
+        ours: &Mutex<Queue>,
+        taken_over: UnboundedSender<InHand>,
+    ) -> StoreError {
         loop {
             // Short while halted: `memfold resume` is waited for.
             tokio::time::sleep(EVERY).await;
@@ -111,18 +114,19 @@ impl Session {
     async fn take_over(
         &self,
         ours: &Mutex<Queue>,
-        taken_over: &Sender<Taken>,
+        taken_over: &UnboundedSender<InHand>,
     ) -> Result<(), StoreError> {
         if self.closed() {
             return Ok(());
         }
         let idle = self.options.lease_ttl * 2;
-        let free = TAKEN_OVER.min(self.options.concurrency);
-        for taken in ours.lock().await.reclaim(idle, free).await? {
-            // Nobody receives any more: then it stays pending.
-            if taken_over.send(taken).await.is_err() {
+        while let Ok(hand) = Arc::clone(&self.hands).try_acquire_owned() {
+            let reclaimed = ours.lock().await.reclaim(idle, 1).await?;
+            let Some(taken) = reclaimed.into_iter().next() else {
                 break;
-            }
+            };
+            // Where nobody works any more, it stays pending.
+            let _ = taken_over.send(InHand { taken, hand });
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::Mutex;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use super::work::Worked;
 use super::{End, GRACE, Orders, Shared, Site, WorkerOptions};
@@ -31,6 +31,15 @@ pub(super) struct Session {
     pub(super) stop: Arc<AtomicBool>,
     /// Why no work is taken; the beat finds out.
     pub(super) gate: std::sync::Mutex<Option<String>>,
+    /// One for each user that may be worked on at once.
+    pub(super) hands: Arc<Semaphore>,
+}
+
+/// A request, and the hand that works on it. A request is only taken with a free hand: else another
+/// worker may have it.
+pub(super) struct InHand {
+    pub(super) taken: Taken,
+    pub(super) hand: OwnedSemaphorePermit,
 }
 
 impl Session {
@@ -41,6 +50,7 @@ impl Session {
         options: WorkerOptions,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
+        let hands = Arc::new(Semaphore::new(options.concurrency.max(1)));
         site.pipeline.options.stop = Arc::clone(&stop);
         Self {
             shared: Arc::clone(shared),
@@ -49,6 +59,7 @@ impl Session {
             options,
             stop,
             gate: std::sync::Mutex::new(None),
+            hands,
         }
     }
 
@@ -81,7 +92,7 @@ impl Session {
         self.shared.ready(true);
         tracing::info!(worker, store, "at work");
 
-        let (send, receive) = channel(1);
+        let (send, receive) = unbounded_channel();
         let end = {
             let fetch = pin!(self.fetch(queue, send.clone()));
             let beat = pin!(self.beat(&ours, send));
@@ -107,16 +118,15 @@ impl Session {
     }
 
     /// Takes requests, one for each free hand; returns only on an error.
-    async fn fetch(&self, mut queue: Queue, send: Sender<Taken>) -> StoreError {
+    async fn fetch(&self, mut queue: Queue, send: UnboundedSender<InHand>) -> StoreError {
         let mut again: VecDeque<Taken> = match queue.own().await {
             Ok(own) => own.into(),
             Err(error) => return error,
         };
         loop {
-            // A request is only taken when it can be worked on: else another worker may have it.
-            let Ok(hand) = send.reserve().await else {
-                std::future::pending::<()>().await;
-                continue;
+            // Never closed.
+            let Ok(hand) = Arc::clone(&self.hands).acquire_owned().await else {
+                return StoreError::Protocol("the worker has no hands".to_owned());
             };
             if self.closed() {
                 drop(hand);
@@ -128,7 +138,10 @@ impl Session {
                 None => queue.next(BLOCK).await,
             };
             match taken {
-                Ok(Some(taken)) => hand.send(taken),
+                // The gate was closed while it was waited for.
+                Ok(Some(taken)) if self.closed() => again.push_front(taken),
+                // Where nobody works any more, the request stays pending.
+                Ok(Some(taken)) => drop(send.send(InHand { taken, hand })),
                 Ok(None) => {}
                 Err(error) => return error,
             }
@@ -145,12 +158,11 @@ impl Session {
     async fn work_on(
         &self,
         ours: &Mutex<Queue>,
-        mut requests: Receiver<Taken>,
+        mut requests: UnboundedReceiver<InHand>,
     ) -> Result<End, StoreError> {
         let mut running = FuturesUnordered::new();
         let mut over = pin!(self.orders.given().fuse());
         let failed = loop {
-            let free = running.len() < self.options.concurrency;
             tokio::select! {
                 biased;
                 () = &mut over => break None,
@@ -159,9 +171,7 @@ impl Session {
                         break Some(error);
                     }
                 }
-                Some(taken) = requests.recv(), if free => {
-                    running.push(self.work(ours, taken));
-                }
+                Some(in_hand) = requests.recv() => running.push(self.work(ours, in_hand)),
             }
         };
         // Each run ends with the group in hand; what takes longer is abandoned, which changes

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tokio::sync::Notify;
 
 use super::Orders;
 use super::breaker::Breaker;
@@ -30,8 +29,6 @@ pub struct Shared {
     flood: Mutex<Flood>,
     ready: AtomicBool,
     halted: AtomicBool,
-    /// Rung when something waits for a pause to end.
-    pub(super) bell: Notify,
 }
 
 impl Shared {
@@ -53,7 +50,6 @@ impl Shared {
             flood: Mutex::default(),
             ready: AtomicBool::new(false),
             halted: AtomicBool::new(false),
-            bell: Notify::new(),
         }
     }
 

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::breaker::{Outcome, Permit};
 use super::budget::Budget;
 use super::schedule::Cause;
-use super::session::Session;
+use super::session::{InHand, Session};
 use super::shared::now_ms;
 use super::user_hash;
 use crate::merge::{MergeError, Pipeline, Tended, Told};
@@ -41,7 +41,8 @@ struct Means {
 
 impl Session {
     /// Does what a request asks for.
-    pub(super) async fn work(&self, ours: &Mutex<Queue>, taken: Taken) -> Worked {
+    pub(super) async fn work(&self, ours: &Mutex<Queue>, in_hand: InHand) -> Worked {
+        let InHand { taken, hand: _hand } = in_hand;
         let done = match self.try_work(ours, &taken).await {
             Ok(done) => done,
             Err(error) => return Worked::StoreFailed(error.to_string()),

@@ -18,3 +18,4 @@ mod merge_llm;
 mod snapshot;
 mod support;
 mod undo;
+mod worker;

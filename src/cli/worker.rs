@@ -1,0 +1,189 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::exit::Exit;
+use super::{Context, open};
+use crate::clock::{Clock, SystemClock};
+use crate::config::{SETTINGS, Settings};
+use crate::embed::Embedder;
+use crate::tls;
+use crate::worker::limits::MassGuard;
+use crate::worker::schedule::Rules;
+use crate::worker::{LlmLimits, OpenError, Orders, Shared, Site, WorkerOptions};
+
+/// The wait after a first failure, and the longest.
+const BACKOFF: Duration = Duration::from_secs(60);
+const BACKOFF_MOST: Duration = Duration::from_secs(3600);
+/// The guard against mass deletion lets so many pass in any case.
+const MASS_LEAST: u64 = 1000;
+/// Entries that the ledger keeps at most.
+const LEDGER_ENTRIES: usize = 100_000;
+
+const HELP: &str = "\
+The worker finds the users that were written to, merges what is new, and goes on until it is told to
+stop. Any number of workers may run, on any number of machines: they share the users through Redis.
+A user is due when the index shows that it was written to, when much is new (--after-new), when it
+was not read for a day (--full-every), or when it was asked for:
+
+  memfold request --user alice                                 by hand
+  FCALL memfold_request 1 memfold:requests alice               by any client of the server
+  XADD memfold:requests * user alice reason failures failures 3   an agent that fails reports it
+
+SIGTERM ends it after the groups in hand, within 10 seconds. SIGHUP makes it read its settings again.
+Whatever happens to it, memories are whole: each merge is one step on the server.
+
+Examples:
+  memfold worker --listen 127.0.0.1:9464
+  memfold worker --off-peak '* 1-5 * * * Europe/Berlin' --llm-day-calls 5000
+  memfold worker --user alice --user bob";
+
+/// Merge what is new for all users, until told to stop
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = HELP)]
+pub(super) struct Args {
+    /// Work on this user only, exactly as stored; can be given several times [default: all users,
+    /// except the shared ids "" and "system"]
+    #[arg(long, value_name = "NAME")]
+    user: Vec<String>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    tls::install_provider();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(work(args, context));
+    // A model that still runs must not hold up the exit.
+    runtime.shutdown_background();
+    result
+}
+
+async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let orders = Orders::default();
+    tokio::spawn(obey(super::Signals::listen()?, orders.clone()));
+    reload_on_hangup(&orders)?;
+    let shared = Arc::new(Shared::new(&Shared::fresh_id(&SystemClock.id())));
+    // What is wrong with the settings is said at once; what is wrong with the store may pass.
+    let mut model = Model::default();
+    if context.settings.embed_url.is_none() {
+        model.of(&context.settings).await?;
+    }
+    open::llm(&context.settings)?;
+    let mut settings: Option<Settings> = None;
+    crate::worker::run(&shared, &orders, async || {
+        match Settings::load(&context.sources) {
+            Ok(read) => settings = Some(read),
+            Err(error) => tracing::error!("the settings stay as they were: {error}"),
+        }
+        let settings = settings.as_ref().unwrap_or(&context.settings);
+        Ok::<_, OpenError>((site(settings, &mut model).await?, options(args, settings)))
+    })
+    .await;
+    Ok(Exit::Done)
+}
+
+async fn site(settings: &Settings, model: &mut Model) -> anyhow::Result<Site> {
+    let embedder = model.of(settings).await?;
+    Ok(Site {
+        pipeline: open::worker_pipeline(settings, embedder).await?,
+        waiting: open::store(settings).await?,
+    })
+}
+
+/// The embedding model, loaded again only if its settings change.
+#[derive(Default)]
+struct Model {
+    settings: BTreeMap<&'static str, Option<String>>,
+    loaded: Option<Arc<dyn Embedder>>,
+}
+
+impl Model {
+    async fn of(&mut self, settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+        let decide = |name: &str| {
+            name.starts_with("embed_")
+                || matches!(
+                name,
+                "model"
+                    | "model_dir"
+                    | "onnxruntime"
+                    | "embed_threads"
+                    | "distance"
+                    | "llm_url"
+                    | "summarizer"
+            )
+        };
+        let now: BTreeMap<_, _> = SETTINGS
+            .iter()
+            .filter(|setting| decide(setting.name))
+            .map(|setting| (setting.name, settings.show(setting)))
+            .collect();
+        if now != self.settings {
+            self.loaded = open::needed_embedder(settings).await?;
+            self.settings = now;
+        }
+        Ok(self.loaded.clone())
+    }
+}
+
+fn options(args: &Args, settings: &Settings) -> WorkerOptions {
+    WorkerOptions {
+        rules: Rules {
+            period: settings.period,
+            full_every: settings.full_every,
+            after_new: settings.after_new,
+            backoff: BACKOFF,
+            backoff_most: BACKOFF_MOST,
+        },
+        probe_every: settings.probe_every,
+        after_failures: settings.after_failures,
+        off_peak: settings.off_peak.clone(),
+        only: (!args.user.is_empty()).then(|| args.user.iter().cloned().collect()),
+        shared: settings.shared_users.iter().cloned().collect(),
+        concurrency: settings.concurrency,
+        llm: LlmLimits {
+            run_calls: settings.llm_max_calls,
+            run_tokens: settings.llm_run_tokens,
+            user_calls: settings.llm_user_calls,
+            user_tokens: settings.llm_user_tokens,
+            day_calls: settings.llm_day_calls,
+            day_tokens: settings.llm_day_tokens,
+        },
+        mass: MassGuard {
+            percent: settings.mass_percent,
+            least: MASS_LEAST,
+        },
+        max_latency: settings.max_latency,
+        max_memory_percent: settings.max_memory_percent,
+        lease_ttl: settings.lease_ttl,
+        ledger_entries: LEDGER_ENTRIES,
+    }
+}
+
+/// The first signal stops the worker after the groups in hand, the second at once.
+async fn obey(mut signals: super::Signals, orders: Orders) {
+    signals.next().await;
+    tracing::info!("stopping after the groups in hand");
+    orders.stop.store(true, Ordering::Relaxed);
+    signals.next().await;
+    std::process::exit(Exit::Interrupted.code().into());
+}
+
+#[cfg(unix)]
+fn reload_on_hangup(orders: &Orders) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut hangup, orders) = (signal(SignalKind::hangup())?, orders.clone());
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            orders.reload.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn reload_on_hangup(_orders: &Orders) -> std::io::Result<()> {
+    Ok(())
+}

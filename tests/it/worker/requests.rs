@@ -1,0 +1,134 @@
+//! Requests: by anybody, in every form, also those that make no sense.
+
+use super::{Case, until};
+
+/// A store whose worker finds nobody by itself.
+async fn case() -> Case {
+    Case::new().await.set("probe_every", "1h")
+}
+
+/// The first sweep is over: from now on only requests count.
+async fn at_work(case: &mut Case) {
+    until("the worker is at work", async || {
+        case.redis::<bool>(&["EXISTS", "memfold:turn:sweep:redisvl:agent_memories"])
+            .await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_is_worked_on_when_somebody_asks() {
+    let mut case = case().await;
+    case.start(&[]);
+    at_work(&mut case).await;
+    let by_hand = case.twins("by-hand", "tea").await;
+    let by_call = case.twins("by-call", "tea").await;
+    let by_add = case.twins("by-add", "tea").await;
+    let nobody = case.twins("nobody", "tea").await;
+    case.run(&["request", "--user", "by-hand"])
+        .ends(0)
+        .shows(&["asked for by-hand"]);
+    let id: String = case
+        .redis(&[
+            "FCALL",
+            "memfold_request",
+            "1",
+            "memfold:requests",
+            "by-call",
+        ])
+        .await;
+    assert!(id.contains('-'), "{id}");
+    let _: String = case
+        .redis(&["XADD", "memfold:requests", "*", "user", "by-add"])
+        .await;
+    for keys in [&by_hand, &by_call, &by_add] {
+        until("an asked user is merged", async || {
+            case.count(keys).await == 1
+        })
+        .await;
+    }
+    assert_eq!(case.count(&nobody).await, 2);
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_often_enough_is_looked_after() {
+    let mut case = case().await;
+    case.start(&[]);
+    at_work(&mut case).await;
+    let keys = case.twins("alice", "tea").await;
+    case.run(&["request", "--user", "alice", "--failures", "2"])
+        .ends(0);
+    let _: String = case
+        .redis(&[
+            "FCALL",
+            "memfold_request",
+            "1",
+            "memfold:requests",
+            "alice",
+            "failures",
+            "1",
+        ])
+        .await;
+    // A request that comes after those shows that they were passed over.
+    let marker = case.twins("marker", "tea").await;
+    case.run(&["request", "--user", "marker"]).ends(0);
+    until("the marker is merged", async || {
+        case.count(&marker).await == 1
+    })
+    .await;
+    assert_eq!(case.count(&keys).await, 2);
+    case.run(&["request", "--user", "alice", "--failures", "3"])
+        .ends(0);
+    until("alice is merged", async || case.count(&keys).await == 1).await;
+    let runs = case.runs().await;
+    assert_eq!(runs[0].cause, "failures");
+}
+
+#[tokio::test]
+async fn nonsense_in_the_stream_stops_nobody() {
+    let mut case = case().await;
+    case.start(&[]);
+    at_work(&mut case).await;
+    for words in [
+        &["usr", "alice"][..],
+        &["user", "alice", "index", "another"],
+        &["user", "", "reason", "\u{1b}[31m"],
+        &["user", "no such user"],
+        &["user", "alice", "reason", "failures", "failures", "-7"],
+    ] {
+        let _: String = case
+            .redis(&[&["XADD", "memfold:requests", "*"], words].concat())
+            .await;
+    }
+    let keys = case.twins("alice", "tea").await;
+    case.run(&["request", "--user", "alice"]).ends(0);
+    until("alice is merged", async || case.count(&keys).await == 1).await;
+    until("nothing is pending", async || {
+        let pending: (u64, Option<String>, Option<String>, redis::Value) = case
+            .redis(&["XPENDING", "memfold:requests", "redisvl:agent_memories"])
+            .await;
+        pending.0 == 0
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_of_a_dead_worker_is_taken_over() {
+    let mut case = case().await.set("lease_ttl", "1s");
+    case.start(&[]);
+    at_work(&mut case).await;
+    let keys = case.twins("alice", "tea").await;
+    // Taken by a worker that died before it did anything, in the group of its own that has not
+    // been read by the living.
+    let _: redis::Value = case
+        .redis(&[
+            "EVAL",
+            "local id = redis.call('XADD', 'memfold:requests', '*', 'user', 'alice') \
+             redis.call('XREADGROUP', 'GROUP', 'redisvl:agent_memories', 'dead', 'STREAMS', \
+             'memfold:requests', '>') return id",
+            "1",
+            "memfold:requests",
+        ])
+        .await;
+    until("alice is merged", async || case.count(&keys).await == 1).await;
+}
