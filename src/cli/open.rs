@@ -247,7 +247,7 @@ pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -
         ttl: settings.ttl,
         max_retire: settings.max_retire,
         max_retire_day: settings.max_retire_day,
-        retired_today: 0,
+        retired_today: None,
         undo_window: settings.undo_window,
         ledger_retention: ledger_retention(settings),
         lease_ttl: settings.lease_ttl,

@@ -103,8 +103,8 @@ pub struct MergeOptions {
     pub max_retire: Option<usize>,
     /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).
     pub max_retire_day: Option<usize>,
-    /// Memories of the user that were retired today.
-    pub retired_today: usize,
+    /// Memories of the user that were retired today; `None` = no limit for the day, as by hand.
+    pub retired_today: Option<usize>,
     /// How long a merge can be undone; zero = retired memories are deleted at once.
     pub undo_window: Duration,
     /// How long the record of a merge is kept.

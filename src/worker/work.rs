@@ -171,7 +171,8 @@ impl Session {
         let partition = pipeline.partition(user);
         pipeline.options.run_id = pipeline.clock.id();
         let retired = Counter::of_day(Spent::Retired, Some(&partition), now);
-        pipeline.options.retired_today = retired.get(&mut conn).await? as usize;
+        let retired = retired.get(&mut conn).await?;
+        pipeline.options.retired_today = Some(usize::try_from(retired).unwrap_or(usize::MAX));
         let batch = self.shared.batch().size();
         let mut means = Means {
             permit: Permit::Free,

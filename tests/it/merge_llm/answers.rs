@@ -277,7 +277,7 @@ async fn a_plan_that_was_edited_to_say_something_else_is_not_carried_out() {
 }
 
 #[tokio::test]
-async fn what_was_merged_costs_no_further_call_and_what_was_declined_is_asked_again() {
+async fn a_further_run_asks_nothing_unless_told_to() {
     let mut case = Case::with_pairs(2).await;
     case.responds(|request| {
         let question = Question::read(request);
@@ -291,11 +291,13 @@ async fn what_was_merged_costs_no_further_call_and_what_was_declined_is_asked_ag
     let ended = case.merge(&[]).await;
     assert_eq!(ended.llm(), [2, 1, 0, 1]);
     let after = case.picture().await;
-    let again = case.merge(&[]).await;
-    again.assert_exit(0);
-    assert_eq!(again.llm(), [1, 0, 0, 1]);
-    assert_eq!(again.reasons(), ["llm-declined"]);
-    assert_eq!(case.picture().await, after);
+    for (args, calls) in [(&[][..], 0), (&["--ask-again"], 1), (&[], 0)] {
+        let again = case.merge(args).await;
+        again.assert_exit(0);
+        assert_eq!(again.llm(), [calls, 0, 0, calls]);
+        assert_eq!(again.reasons(), ["llm-declined"]);
+        assert_eq!(case.picture().await, after);
+    }
 }
 
 #[tokio::test]

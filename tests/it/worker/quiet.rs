@@ -124,7 +124,8 @@ async fn pair(case: &mut Case, user: &str) -> Vec<String> {
 async fn declining() -> MockServer {
     let llm = MockServer::start().await;
     let answer = |_: &Request| {
-        let content = json!({ "verdict": "different", "text": "two things", "used": [] }).to_string();
+        let content =
+            json!({ "verdict": "different", "text": "two things", "used": [] }).to_string();
         ResponseTemplate::new(200).set_body_json(json!({
             "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
             "choices": [{ "index": 0, "finish_reason": "stop",
