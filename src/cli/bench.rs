@@ -27,7 +27,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) async fn open(context: &Context) -> anyhow::Result<Self> {
         let embedder = open::embedder(&context.settings).await?;
-        let mut options = open::merge_options(context, embedder.as_deref());
+        let mut options = open::merge_options(&context.settings, embedder.as_deref());
         if embedder.is_none() {
             // Nothing is known of distances, so all count as near; texts need no vectors.
             options.distance = Distance::Stored;

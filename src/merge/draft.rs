@@ -216,10 +216,13 @@ impl Pipeline {
         let run = options
             .max_retire
             .unwrap_or_else(|| 20.max(memories * 3 / 10));
+        let Some(today) = options.retired_today else {
+            return run;
+        };
         let day = options
             .max_retire_day
             .unwrap_or_else(|| 50.max(memories / 2));
-        run.min(day.saturating_sub(options.retired_today))
+        run.min(day.saturating_sub(today))
     }
 
     /// The deletion cap, computed before the first LLM call. Lossless merges don't count.

@@ -1,5 +1,7 @@
 //! The cheap look at users: how many memories, and the newest time, many users in one answer.
 
+use std::collections::BTreeMap;
+
 use redis::aio::ConnectionManager;
 
 use super::index::IndexFacts;
@@ -7,7 +9,7 @@ use super::listing::{Pages, aggregate, can_express, settled};
 use super::reply::Row;
 use super::state::Probe;
 use super::{StoreError, query};
-use crate::layout::Layout;
+use crate::layout::{Layout, Listing};
 
 /// The name of the count in a row.
 const COUNT: &str = "__memfold_count";
@@ -19,6 +21,7 @@ const COUNT: &str = "__memfold_count";
 pub struct Users<'a> {
     pages: Pages<'a>,
     names: Names,
+    layout: &'a dyn Layout,
 }
 
 impl<'a> Users<'a> {
@@ -30,20 +33,19 @@ impl<'a> Users<'a> {
     pub async fn of(
         conn: &'a mut ConnectionManager,
         facts: &'a IndexFacts,
-        layout: &dyn Layout,
+        layout: &'a dyn Layout,
     ) -> Result<Self, StoreError> {
         let now = settled(conn, facts).await?;
         let Some(names) = Names::of(&now, layout) else {
-            let detail = format!(
-                "it has no field `{}`, so its users cannot be listed",
-                layout.user_field()
-            );
+            let field = layout.listing().field();
+            let detail = format!("it has no field `{field}`, so its users cannot be listed");
             return Err(now.unfit(detail));
         };
         let query = names.grouped(aggregate(&facts.name, "*"));
         Ok(Self {
             pages: Pages::new(conn, &facts.name, query),
             names,
+            layout,
         })
     }
 
@@ -52,9 +54,30 @@ impl<'a> Users<'a> {
     /// # Errors
     /// [`StoreError::Partial`], and any error of the server or connection.
     pub async fn next(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
+        if let Listing::Tag(_) = self.layout.listing() {
+            return self.page().await;
+        }
+        // Several values may name one user: only the sum over all of them says anything.
+        let mut users: BTreeMap<String, Probe> = BTreeMap::new();
+        let mut any = false;
+        while let Some(page) = self.page().await? {
+            any = true;
+            for (user, probe) in page {
+                let sum = users.entry(user).or_default();
+                sum.count += probe.count;
+                sum.newest = std::mem::take(&mut sum.newest).max(probe.newest);
+            }
+        }
+        Ok(any.then(|| users.into_iter().collect()))
+    }
+
+    async fn page(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
+        let read = |row: &Row| {
+            let (value, probe) = self.names.read(row)?;
+            Some((self.layout.user_of(&value)?, probe))
+        };
         let rows = self.pages.next().await?;
-        let read = |rows: Vec<Row>| rows.iter().filter_map(|row| self.names.read(row)).collect();
-        Ok(rows.map(read))
+        Ok(rows.map(|rows| rows.iter().filter_map(read).collect()))
     }
 
     /// Stops before the end.
@@ -73,8 +96,10 @@ pub async fn probe(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Option<Probe>, StoreError> {
-    let (Some(names), Some(field)) = (Names::of(facts, layout), facts.field(layout.user_field()))
-    else {
+    let Listing::Tag(tag) = layout.listing() else {
+        return Ok(None);
+    };
+    let (Some(names), Some(field)) = (Names::of(facts, layout), facts.field(tag)) else {
         return Ok(None);
     };
     if !can_express(&field.kind, user) {
@@ -105,7 +130,7 @@ impl Names {
     fn of(facts: &IndexFacts, layout: &dyn Layout) -> Option<Self> {
         let attribute = |name: &str| Some(facts.field(name)?.attribute.clone());
         Some(Self {
-            user: attribute(layout.user_field())?,
+            user: attribute(layout.listing().field())?,
             times: layout
                 .time_fields()
                 .into_iter()
