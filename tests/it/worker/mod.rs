@@ -198,6 +198,7 @@ async fn all_users_are_found_and_merged_but_for_the_shared_ids() {
         case.count(&later).await == 1
     })
     .await;
+    until("all runs are told", async || case.runs().await.len() >= 7).await;
     let runs = case.runs().await;
     assert!(runs.iter().all(|run| run.error.is_none()), "{runs:#?}");
     assert_eq!(runs.iter().map(|run| run.merged).sum::<u64>(), 7);
@@ -234,6 +235,9 @@ async fn two_workers_share_the_users_and_merge_each_once() {
     for user in &users {
         case.settled(user).await;
     }
+    // A run is told a moment after its user is settled.
+    let merged = async |case: &mut Case| case.runs().await.iter().map(|run| run.merged).sum();
+    until("all runs are told", async || merged(&mut case).await >= 30u64).await;
     let runs = case.runs().await;
     assert_eq!(runs.iter().map(|run| run.merged).sum::<u64>(), 30);
     for worker in case.living().await {
