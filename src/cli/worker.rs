@@ -105,15 +105,15 @@ impl Model {
         let decide = |name: &str| {
             name.starts_with("embed_")
                 || matches!(
-                name,
-                "model"
-                    | "model_dir"
-                    | "onnxruntime"
-                    | "embed_threads"
-                    | "distance"
-                    | "llm_url"
-                    | "summarizer"
-            )
+                    name,
+                    "model"
+                        | "model_dir"
+                        | "onnxruntime"
+                        | "embed_threads"
+                        | "distance"
+                        | "llm_url"
+                        | "summarizer"
+                )
         };
         let now: BTreeMap<_, _> = SETTINGS
             .iter()

@@ -236,8 +236,9 @@ async fn two_workers_share_the_users_and_merge_each_once() {
         case.settled(user).await;
     }
     // A run is told a moment after its user is settled.
-    let merged = async |case: &mut Case| case.runs().await.iter().map(|run| run.merged).sum();
-    until("all runs are told", async || merged(&mut case).await >= 30u64).await;
+    let merged =
+        async |case: &mut Case| case.runs().await.iter().map(|run| run.merged).sum::<u64>();
+    until("all runs are told", async || merged(&mut case).await >= 30).await;
     let runs = case.runs().await;
     assert_eq!(runs.iter().map(|run| run.merged).sum::<u64>(), 30);
     for worker in case.living().await {
