@@ -11,6 +11,8 @@
 //! do, as the floor. A row that rounds badly, such as one with a single great number, passes more
 //! often, and no pair is lost.
 
+use std::borrow::Borrow;
+
 use super::kernel::{Block, COLUMNS, Line, Panel, ROWS, STEP};
 
 /// Codes of a row. More dimensions than these are left to the error of a row, so that no sum of
@@ -61,6 +63,11 @@ impl Row {
             reach: ((scale * (1.0 + error)) as f32).next_up(),
         }
     }
+
+    /// What it adds to products of this row that the other row's codes are taken 128 greater.
+    fn excess(&self) -> i32 {
+        128 * self.codes.iter().copied().map(i32::from).sum::<i32>()
+    }
 }
 
 /// Writes the codes of `numbers` times `step`, and returns the sum of the squares of what rounding
@@ -91,7 +98,7 @@ fn squares_left(numbers: &[f32], step: f32, codes: &mut [i8]) -> f64 {
 
 impl Panel {
     /// A panel of up to 64 rows of equally many codes; the columns that are left pass with nothing.
-    pub(super) fn new(rows: impl Iterator<Item = Row>) -> Self {
+    pub(super) fn new(rows: impl Iterator<Item = impl Borrow<Row>>) -> Self {
         let mut panel = Self {
             steps: Vec::new(),
             excess: [0; COLUMNS],
@@ -99,6 +106,7 @@ impl Panel {
             reaches: [f32::NAN; COLUMNS],
         };
         for (column, row) in rows.enumerate() {
+            let row = row.borrow();
             let steps = row.codes.as_chunks::<STEP>().0;
             panel
                 .steps
@@ -106,7 +114,7 @@ impl Panel {
             for (lines, &codes) in panel.steps.iter_mut().zip(steps) {
                 lines[column / 16].0[column % 16] = codes;
             }
-            panel.excess[column] = 128 * row.codes.iter().copied().map(i32::from).sum::<i32>();
+            panel.excess[column] = row.excess();
             panel.scales[column] = row.scale;
             panel.reaches[column] = row.reach;
         }
@@ -150,13 +158,15 @@ mod tests {
         Kernel::Portable.dot(row, row)
     }
 
-    /// The bound on the product of the directions of two rows, by the formula.
-    fn bound(x: &Row, y: &Row) -> f64 {
-        let codes = x.codes.iter().zip(&y.codes);
-        let product: i32 = codes.map(|(&x, &y)| i32::from(x) * i32::from(y)).sum();
-        let [x_scale, x_reach, y_scale, y_reach] =
-            [x.scale, x.reach, y.scale, y.reach].map(f64::from);
-        (f64::from(product) + x_reach * y_reach) / (x_scale * y_scale) - 1.0
+    impl Row {
+        /// The bound on the product of the directions of two rows, by the formula.
+        pub(in super::super) fn bound(&self, other: &Self) -> f64 {
+            let codes = self.codes.iter().zip(&other.codes);
+            let product: i32 = codes.map(|(&x, &y)| i32::from(x) * i32::from(y)).sum();
+            let [scale, reach] = [(self.scale, other.scale), (self.reach, other.reach)]
+                .map(|(x, y)| f64::from(x) * f64::from(y));
+            (f64::from(product) + reach) / scale - 1.0
+        }
     }
 
     #[test]
@@ -164,11 +174,11 @@ mod tests {
         let mut far = vec![0.0; MOST + 1];
         far[MOST] = 1.0;
         let row = Row::new(&far, 1.0);
-        assert!(bound(&row, &row) >= 1.0);
+        assert!(row.bound(&row) >= 1.0);
         far[0] = 1.0;
         let half = Row::new(&far, 2.0_f64.sqrt());
-        assert!(bound(&row, &half) >= 0.5_f64.sqrt());
-        assert!(bound(&half, &half) >= 1.0);
+        assert!(row.bound(&half) >= 0.5_f64.sqrt());
+        assert!(half.bound(&half) >= 1.0);
     }
 
     proptest! {
@@ -196,7 +206,7 @@ mod tests {
                 let block = Block::of(&panels, a);
                 for (b, y) in rows.iter().enumerate() {
                     let product = Kernel::Portable.dot(x, y) / (square(x) * square(y)).sqrt();
-                    let bound = bound(&coded[a], &coded[b]);
+                    let bound = coded[a].bound(&coded[b]);
                     prop_assert!(bound >= product);
                     if !spikes {
                         prop_assert!(bound <= product + 0.05, "codes say something");

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use ndarray::ArrayView2;
 
-use super::codes::{self, Row};
-use super::kernel::{Block, COLUMNS, Kernel, Panel, ROWS};
+use super::kernel::{Kernel, ROWS};
+use super::screen::Screen;
 use super::threads;
 
 /// Two rows within the threshold.
@@ -21,12 +21,11 @@ pub struct Pair {
     pub distance: f64,
 }
 
-/// Codes of the rows that are compared with one panel after the other: half of a common
-/// second-level cache.
-const BAND_BYTES: usize = 256 << 10;
-
 /// Bands a thread, so that the threads end at about the same time.
 const BANDS: usize = 4;
+
+/// Bands have a multiple of this many rows: of the rows that a kernel tests at once, and enough.
+const BAND_UNIT: usize = 8 * ROWS;
 
 /// Rows of which the lengths are computed in one go.
 const RUN: usize = 1_024;
@@ -56,15 +55,47 @@ pub fn threshold_join(
     Rows::new(vectors, threads).join(threshold)
 }
 
+/// What [`threshold_join`] finds, where only some rows have `changed` since the pairs `known` were
+/// found: with k of them among n rows in time k · n · d, and n · d to read the rows.
+///
+/// `known` are the pairs of an earlier join, at this threshold or a greater one, named by today's
+/// row numbers. Those with a changed row are dropped; so should be those with rows that are no
+/// longer there, and a row that is new is a changed one.
+///
+/// # Panics
+/// If `changed` has another length than `vectors` has rows, or a known pair names no row.
+pub fn join_changed(
+    vectors: ArrayView2<'_, f32>,
+    known: &[Pair],
+    changed: &[bool],
+    threshold: f64,
+    threads: NonZero<usize>,
+) -> Vec<Pair> {
+    assert_eq!(changed.len(), vectors.nrows(), "one mark for each row");
+    let rows = Rows::new(vectors, threads);
+    let used = (0..changed.len()).filter(|&row| rows.takes_part(row));
+    let (mut used, others): (Vec<usize>, Vec<usize>) = used.partition(|&row| changed[row]);
+    let first = used.len();
+    used.extend(others);
+    let mut pairs = rows.join_first(first, used, threshold);
+    let stays = |pair: &&Pair| {
+        let changed = changed[pair.a as usize] || changed[pair.b as usize];
+        !changed && pair.distance <= threshold
+    };
+    pairs.extend(known.iter().filter(stays));
+    pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
+    pairs
+}
+
 /// The rows with what a cosine needs of them.
 pub(super) struct Rows<'a> {
     /// One row after the other.
     numbers: Cow<'a, [f32]>,
-    dims: usize,
+    pub(super) dims: usize,
     /// Squared lengths; 0 marks a row that does not take part.
     squares: Vec<f64>,
-    kernel: Kernel,
-    threads: NonZero<usize>,
+    pub(super) kernel: Kernel,
+    pub(super) threads: NonZero<usize>,
 }
 
 impl<'a> Rows<'a> {
@@ -97,8 +128,13 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    fn row(&self, row: usize) -> &[f32] {
+    pub(super) fn row(&self, row: usize) -> &[f32] {
         &self.numbers[row * self.dims..(row + 1) * self.dims]
+    }
+
+    /// The squared length of a row.
+    pub(super) fn square(&self, row: usize) -> f64 {
+        self.squares[row]
     }
 
     pub(super) fn takes_part(&self, row: usize) -> bool {
@@ -120,107 +156,45 @@ impl<'a> Rows<'a> {
 
     /// See [`threshold_join`].
     pub(super) fn join(&self, threshold: f64) -> Vec<Pair> {
-        let slots: Vec<usize> = (0..self.squares.len())
+        let used: Vec<usize> = (0..self.squares.len())
             .filter(|&row| self.takes_part(row))
             .collect();
-        self.join_first(slots.len(), &slots, threshold)
-    }
-
-    /// The pairs of the rows in the `first` slots with each other and with all later ones.
-    fn join_first(&self, first: usize, slots: &[usize], threshold: f64) -> Vec<Pair> {
-        if threshold.is_nan() || threshold < 0.0 {
-            return Vec::new();
-        }
-        let panels = threads::map(self.threads, slots.len().div_ceil(COLUMNS), |panel| {
-            let rows = &slots[panel * COLUMNS..slots.len().min((panel + 1) * COLUMNS)];
-            Panel::new(
-                rows.iter()
-                    .map(|&row| Row::new(self.row(row), self.squares[row].sqrt())),
-            )
-        });
-        let scan = Scan {
-            rows: self,
-            slots,
-            first,
-            panels: &panels,
-            floor: (2.0 - threshold - codes::ROUNDING) as f32,
-            threshold,
-        };
-        let fitting = BAND_BYTES / self.dims.max(1);
-        let even = first / (BANDS * self.threads.get());
-        let band = fitting.min(even).next_multiple_of(ROWS).max(8 * ROWS);
-        let found = threads::map(self.threads, first.div_ceil(band), |number| {
-            scan.band(number * band..first.min((number + 1) * band))
-        });
-        let mut pairs: Vec<Pair> = found.into_iter().flatten().collect();
+        let mut pairs = self.join_first(used.len(), used, threshold);
         pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
         pairs
     }
-}
 
-/// What is looked through, and for what.
-struct Scan<'a> {
-    rows: &'a Rows<'a>,
-    /// The rows that take part, in the order of the panels.
-    slots: &'a [usize],
-    /// How many slots are compared with the later ones.
-    first: usize,
-    panels: &'a [Panel],
-    floor: f32,
-    threshold: f64,
-}
-
-impl Scan<'_> {
-    /// The pairs of the slots of a band with later slots.
-    fn band(&self, band: Range<usize>) -> Vec<Pair> {
-        let mut found = Vec::new();
-        let blocks: Vec<(usize, Block)> = band
-            .clone()
-            .step_by(ROWS)
-            .map(|at| (at, Block::of(self.panels, at)))
-            .collect();
-        for (left, panel) in (0..)
-            .step_by(COLUMNS)
-            .zip(self.panels)
-            .skip(band.start / COLUMNS)
-        {
-            for (at, block) in &blocks {
-                let passing = self.rows.kernel.screen(block, panel, self.floor);
-                if passing == [0; ROWS] {
-                    continue;
-                }
-                for (a, bits) in (*at..self.first).zip(passing) {
-                    self.check(a, left, later(bits, left, a), &mut found);
-                }
-            }
+    /// The pairs of the `first` of some rows with each other and with all later ones, in no order.
+    fn join_first(&self, first: usize, used: Vec<usize>, threshold: f64) -> Vec<Pair> {
+        if threshold.is_nan() || threshold < 0.0 {
+            return Vec::new();
         }
-        found
+        let screen = Screen::new(self, used, first, threshold);
+        self.join_on(&screen, first, threshold)
     }
 
-    /// Adds the pairs of the row in slot `a` with those in the slots `left` + each of `bits`.
-    fn check(&self, a: usize, left: usize, mut bits: u64, found: &mut Vec<Pair>) {
-        while bits != 0 {
-            let b = left + bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let (a, b) = (self.slots[a], self.slots[b]);
-            let distance = self.rows.distance(a, b);
-            if distance <= self.threshold {
-                found.push(Pair {
-                    a: a.min(b) as u32,
-                    b: a.max(b) as u32,
-                    distance,
-                });
-            }
-        }
-    }
-}
-
-/// Those of the bits that stand for slots after `slot`, where the first one stands for `left`.
-fn later(bits: u64, left: usize, slot: usize) -> u64 {
-    match (slot + 1).checked_sub(left) {
-        None => bits,
-        Some(shift) if shift < COLUMNS => bits & (u64::MAX << shift),
-        Some(_) => 0,
+    /// The pairs among those that pass a screen, one of each in the `first` slots.
+    fn join_on(&self, screen: &Screen, first: usize, threshold: f64) -> Vec<Pair> {
+        let even = first / (BANDS * self.threads.get());
+        let band = screen.band().min(even).max(1).next_multiple_of(BAND_UNIT);
+        let found = threads::map(self.threads, first.div_ceil(band), |number| {
+            let mut pairs = Vec::new();
+            screen.scan(number * band..first.min((number + 1) * band), |a, b| {
+                let distance = self.distance(a, b);
+                if distance <= threshold {
+                    pairs.push(Pair {
+                        a: a.min(b) as u32,
+                        b: a.max(b) as u32,
+                        distance,
+                    });
+                }
+            });
+            pairs
+        });
+        // The memory of a part is given back before the next one is copied.
+        let mut pairs = Vec::with_capacity(found.iter().map(Vec::len).sum());
+        found.into_iter().for_each(|part| pairs.extend(part));
+        pairs
     }
 }
 
@@ -333,6 +307,33 @@ mod tests {
     }
 
     #[test]
+    fn every_kernel_and_screen_finds_the_same() {
+        let mut vectors = near_rows(500, 130, 21);
+        for (row, bad) in [(3, 0.0), (5, f32::NAN), (7, f32::INFINITY), (9, f32::MAX)] {
+            vectors.row_mut(row).fill(bad);
+        }
+        for (i, mut row) in vectors.outer_iter_mut().enumerate() {
+            // Powers of two change no digit.
+            row *= 2.0_f32.powi(i as i32 % 40 - 20);
+        }
+        let used: Vec<usize> = (0..500).filter(|row| ![3, 5, 7, 9].contains(row)).collect();
+        for threshold in [0.0, 0.1, 0.5] {
+            let expected = threshold_join(vectors.view(), threshold);
+            assert!(expected.len() > 20);
+            for kernel in super::super::kernel::tests::all() {
+                let rows = Rows::on(kernel, vectors.view(), NonZero::new(3).unwrap());
+                assert_eq!(rows.join(threshold), expected, "{kernel:?}");
+                for length in [8, 64] {
+                    let screen = Screen::forced(&rows, used.clone(), threshold, length);
+                    let mut found = rows.join_on(&screen, used.len(), threshold);
+                    found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+                    assert_eq!(found, expected, "{kernel:?}, sketches of {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn many_tiles_give_the_pairs_of_brute_force() {
         // More rows than two tiles are wide, an odd number of them.
         let rows = near_rows(1301, 12, 5);
@@ -377,6 +378,45 @@ mod tests {
                     prop_assert!(!below.contains(&pair));
                 }
             }
+        }
+
+        /// Two rows on either side of the threshold, as far as 10⁻⁷ and as near as can be.
+        #[test]
+        fn it_is_exact_nearly_at_the_threshold(
+            d in 2..500_usize,
+            seed: u64,
+            threshold in 0.001..0.5_f64,
+            off in prop::sample::select(vec![0.0, 1e-9, 1e-8, 1e-7, -1e-9, -1e-8, -1e-7]),
+        ) {
+            let axes = near_rows(2, d, seed).mapv(f64::from);
+            let (x, y) = (axes.row(0), axes.row(1));
+            let aside = &y - &(&x * (y.dot(&x) / x.dot(&x)));
+            let aside = &aside * (x.dot(&x) / aside.dot(&aside)).sqrt();
+            let cosine = 1.0 - (threshold + off);
+            let turned = &x * cosine + aside * (1.0 - cosine * cosine).sqrt();
+            prop_assume!(turned.iter().all(|x| x.is_finite()));
+            let rows = ndarray::stack![Axis(0), x, turned].mapv(|x| x as f32);
+            prop_assert_eq!(found(rows.view(), threshold), brute_force(rows.view(), threshold));
+        }
+
+        #[test]
+        fn joining_what_changed_gives_what_a_full_join_does(
+            n in 0..120_usize,
+            d in 1..40_usize,
+            seed: u64,
+            marks in prop::collection::vec(prop::bool::weighted(0.2), 120),
+            threshold in 0.0..0.5_f64,
+            before in 0.0..0.3_f64,
+        ) {
+            let (old, new) = (near_rows(n, d, seed), near_rows(n, d, seed ^ 1));
+            let mut rows = old.clone();
+            for row in (0..n).filter(|&row| marks[row]) {
+                rows.row_mut(row).assign(&new.row(row));
+            }
+            let known = threshold_join(old.view(), threshold + before);
+            let threads = NonZero::new(2).unwrap();
+            let pairs = join_changed(rows.view(), &known, &marks[..n], threshold, threads);
+            prop_assert_eq!(pairs, threshold_join(rows.view(), threshold));
         }
 
         #[test]

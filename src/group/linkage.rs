@@ -24,15 +24,14 @@ use super::Pair;
 /// # Panics
 /// If a pair names a row that is not below `n`.
 pub fn complete_linkage(n: usize, pairs: &[Pair], cap: usize) -> Vec<Vec<u32>> {
-    let mut groups = link(&vec![1; n], pairs, cap);
+    let mut groups = link(&vec![1; n], pairs.to_vec(), cap);
     groups.retain(|group| group.len() > 1);
     groups
 }
 
 /// As [`complete_linkage`], but a row counts `weights[row]` towards the cap, and the clusters of
 /// one row are part of the answer.
-pub(super) fn link(weights: &[usize], pairs: &[Pair], cap: usize) -> Vec<Vec<u32>> {
-    let mut pairs: Vec<Pair> = pairs.to_vec();
+pub(super) fn link(weights: &[usize], mut pairs: Vec<Pair>, cap: usize) -> Vec<Vec<u32>> {
     pairs.sort_unstable_by(|x, y| {
         x.distance
             .total_cmp(&y.distance)

@@ -7,9 +7,11 @@ mod codes;
 mod join;
 mod kernel;
 mod linkage;
+mod screen;
+mod sketch;
 mod threads;
 
-pub use join::{Pair, threshold_join};
+pub use join::{Pair, join_changed, threshold_join};
 pub use linkage::complete_linkage;
 
 use std::cmp::Ordering;
@@ -88,7 +90,7 @@ pub fn group(
         .filter(|&row| texts[row] == 0)
         .for_each(|row| rows.leave_out(row));
 
-    for cluster in linkage::link(&texts, &rows.join(threshold), cap) {
+    for cluster in linkage::link(&texts, rows.join(threshold), cap) {
         groups.push(
             cluster
                 .iter()

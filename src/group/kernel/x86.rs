@@ -26,6 +26,18 @@ impl Avx2 {
         unsafe { screen_avx2(block, panel, floor) }
     }
 
+    pub(super) fn refine(
+        self,
+        block: &Block,
+        row: usize,
+        panel: &Panel,
+        bits: u64,
+        floor: f32,
+    ) -> u64 {
+        // SAFETY: `self` exists only where `detect` found AVX2.
+        unsafe { refine_avx2(block, row, panel, bits, floor) }
+    }
+
     pub(super) fn dot(self, x: &[f32], y: &[f32]) -> f64 {
         // SAFETY: `self` exists only where `detect` found AVX2.
         unsafe { dot_avx2(x, y) }
@@ -43,6 +55,18 @@ impl Vnni {
     pub(super) fn screen(self, block: &Block, panel: &Panel, floor: f32) -> [u64; ROWS] {
         // SAFETY: `self` exists only where `detect` found these instruction sets.
         unsafe { screen_vnni(block, panel, floor) }
+    }
+
+    pub(super) fn refine(
+        self,
+        block: &Block,
+        row: usize,
+        panel: &Panel,
+        bits: u64,
+        floor: f32,
+    ) -> u64 {
+        // SAFETY: `self` exists only where `detect` found these instruction sets.
+        unsafe { refine_vnni(block, row, panel, bits, floor) }
     }
 
     pub(super) fn dot(self, x: &[f32], y: &[f32]) -> f64 {
@@ -99,8 +123,7 @@ fn screen_avx2(block: &Block, panel: &Panel, floor: f32) -> [u64; ROWS] {
             for (left, right) in block.steps.iter().zip(&panel.steps) {
                 let right = load_256(&right[line]);
                 for (row, sums) in sums.iter_mut().enumerate() {
-                    let left = i32::from_ne_bytes(left[top + row]) ^ i32::from_ne_bytes([0x80; 4]);
-                    let left = _mm256_set1_epi32(left);
+                    let left = signed_256(left[top + row]);
                     for (sum, right) in sums.iter_mut().zip(right) {
                         *sum = _mm256_add_epi32(*sum, products(left, right));
                     }
@@ -134,6 +157,53 @@ fn products(left: __m256i, right: __m256i) -> __m256i {
     _mm256_madd_epi16(twos, _mm256_set1_epi16(1))
 }
 
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn refine_vnni(block: &Block, row: usize, panel: &Panel, bits: u64, floor: f32) -> u64 {
+    portable::refine(block, row, panel, bits, floor, |block, row, panel, line| {
+        // Four sums that do not wait for each other.
+        let mut sums = [_mm512_setzero_si512(); 4];
+        sums[0] = _mm512_sub_epi32(sums[0], load_i32_512(&panel.excess.as_chunks().0[line]));
+        let (left_fours, left_rest) = block.steps.as_chunks::<4>();
+        let (right_fours, right_rest) = panel.steps.as_chunks::<4>();
+        for (left, right) in left_fours.iter().zip(right_fours) {
+            for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+                let left = _mm512_set1_epi32(i32::from_ne_bytes(left[row]));
+                *sum = _mm512_dpbusd_epi32(*sum, left, load_512(&right[line]));
+            }
+        }
+        for (left, right) in left_rest.iter().zip(right_rest) {
+            let left = _mm512_set1_epi32(i32::from_ne_bytes(left[row]));
+            sums[1] = _mm512_dpbusd_epi32(sums[1], left, load_512(&right[line]));
+        }
+        let halves = [
+            _mm512_add_epi32(sums[0], sums[1]),
+            _mm512_add_epi32(sums[2], sums[3]),
+        ];
+        store_512(_mm512_add_epi32(halves[0], halves[1]))
+    })
+}
+
+#[target_feature(enable = "avx2")]
+fn refine_avx2(block: &Block, row: usize, panel: &Panel, bits: u64, floor: f32) -> u64 {
+    portable::refine(block, row, panel, bits, floor, |block, row, panel, line| {
+        let mut sums = [_mm256_setzero_si256(); 2];
+        for (left, right) in block.steps.iter().zip(&panel.steps) {
+            let left = signed_256(left[row]);
+            for (sum, right) in sums.iter_mut().zip(load_256(&right[line])) {
+                *sum = _mm256_add_epi32(*sum, products(left, right));
+            }
+        }
+        store_256(sums)
+    })
+}
+
+/// Four codes in all places, no longer 128 greater.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn signed_256(codes: [u8; STEP]) -> __m256i {
+    _mm256_set1_epi32(i32::from_ne_bytes(codes.map(|code| code ^ 0x80)))
+}
+
 #[target_feature(enable = "avx2")]
 fn dot_avx2(x: &[f32], y: &[f32]) -> f64 {
     portable::dot(x, y)
@@ -149,6 +219,27 @@ fn dot_avx512(x: &[f32], y: &[f32]) -> f64 {
 fn load_512(line: &Line) -> __m512i {
     // SAFETY: a line is 64 bytes.
     unsafe { _mm512_loadu_si512(std::ptr::from_ref(line).cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn store_512(sums: __m512i) -> [i32; 16] {
+    let mut numbers = [0; 16];
+    // SAFETY: the array is 64 bytes.
+    unsafe { _mm512_storeu_si512(numbers.as_mut_ptr().cast(), sums) };
+    numbers
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn store_256(sums: [__m256i; 2]) -> [i32; 16] {
+    let mut numbers = [0; 16];
+    let (halves, _) = numbers.as_chunks_mut::<8>();
+    for (half, sums) in halves.iter_mut().zip(sums) {
+        // SAFETY: half of the array is 32 bytes.
+        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), sums) };
+    }
+    numbers
 }
 
 #[target_feature(enable = "avx512f")]

@@ -1,0 +1,290 @@
+//! What rules out most pairs of rows from less arithmetic than an exact distance takes.
+
+use std::ops::Range;
+
+use ndarray::Array2;
+
+use super::codes::{ROUNDING, Row};
+use super::join::Rows;
+use super::kernel::{Block, COLUMNS, Kernel, Panel, ROWS, STEP};
+use super::sketch::{Basis, Centres};
+use super::threads;
+
+/// Codes of the rows that are compared with one panel after the other: half of a common
+/// second-level cache.
+const BAND_BYTES: usize = 256 << 10;
+
+/// From how many rows on it is asked whether sketches pay: a smaller join is done sooner.
+const LEAST_ROWS: usize = 16_384;
+
+/// Rows from which the directions of sketches are taken.
+const SAMPLE: usize = 1_024;
+
+/// Lengths of sketches that are tried, of which the last is the greatest.
+const LENGTHS: [usize; 3] = [32, 64, 128];
+
+/// What a product of codes costs where a single pair is tested by the codes of its rows, in those
+/// where all pairs are (measured).
+const COST_OF_REFINING: f64 = 12.0;
+
+/// The rows that take part as codes. Every pair of rows within the threshold passes.
+pub(super) struct Screen {
+    kernel: Kernel,
+    /// The rows in the order in which they are scanned. Slots are places in it.
+    order: Vec<usize>,
+    /// The codes of all slots, or those of their sketches, 64 a panel.
+    panels: Vec<Panel>,
+    floor: f32,
+    /// The codes of all slots, where `panels` has sketches; and their floor.
+    fine: Option<(Vec<Panel>, f32)>,
+}
+
+impl Screen {
+    /// A screen of some rows, of which the `first` are to be compared with all later ones.
+    pub(super) fn new(rows: &Rows<'_>, order: Vec<usize>, first: usize, threshold: f64) -> Self {
+        match Plan::new(rows, &order[..first], threshold) {
+            Some(plan) => Self::sketched(rows, order, first, threshold, &plan),
+            None => Self::plain(rows, order, threshold),
+        }
+    }
+
+    fn plain(rows: &Rows<'_>, order: Vec<usize>, threshold: f64) -> Self {
+        Self {
+            kernel: rows.kernel,
+            panels: coded(rows, &order),
+            order,
+            floor: floor(threshold, 0.0),
+            fine: None,
+        }
+    }
+
+    fn sketched(
+        rows: &Rows<'_>,
+        mut order: Vec<usize>,
+        first: usize,
+        threshold: f64,
+        plan: &Plan,
+    ) -> Self {
+        let sketches = runs(rows, &order, |run| {
+            let squares: Vec<f64> = run.iter().map(|&row| rows.square(row)).collect();
+            plan.basis
+                .sketches(select(rows, run).view(), &squares, &plan.centres)
+        });
+        let sketches: Vec<(usize, Row)> = sketches.into_iter().flatten().collect();
+        let mut places: Vec<usize> = (0..order.len()).collect();
+        places.sort_by_key(|&place| (place >= first, sketches[place].0));
+        let panels = runs(rows, &places, |run| {
+            Panel::new(run.iter().map(|&place| &sketches[place].1))
+        });
+        order = places.into_iter().map(|place| order[place]).collect();
+        Self {
+            kernel: rows.kernel,
+            panels,
+            floor: floor(threshold, plan.margin),
+            fine: Some((coded(rows, &order), floor(threshold, 0.0))),
+            order,
+        }
+    }
+
+    /// How many slots should be scanned at once.
+    pub(super) fn band(&self) -> usize {
+        let steps = |panels: &[Panel]| panels.first().map_or(0, |panel| panel.steps.len());
+        let fine = self.fine.as_ref().map_or(0, |(fine, _)| steps(fine));
+        BAND_BYTES / (STEP * (steps(&self.panels) + fine).max(1))
+    }
+
+    /// Calls `found` with the pairs of rows that may be near, one of which is in a slot of `band`
+    /// and the other in a later slot. Bands start at multiples of [`ROWS`].
+    pub(super) fn scan(&self, band: Range<usize>, mut found: impl FnMut(usize, usize)) {
+        let starts = band.clone().step_by(ROWS);
+        let blocks: Vec<(usize, Block, Option<Block>)> = starts
+            .map(|at| {
+                let fine = self.fine.as_ref().map(|(fine, _)| Block::of(fine, at));
+                (at, Block::of(&self.panels, at), fine)
+            })
+            .collect();
+        for (number, panel) in self.panels.iter().enumerate().skip(band.start / COLUMNS) {
+            for (at, block, fine) in &blocks {
+                let passing = self.kernel.screen(block, panel, self.floor);
+                if passing == [0; ROWS] {
+                    continue;
+                }
+                for (row, bits) in passing.into_iter().enumerate().take(band.end - at) {
+                    let mut bits = later(bits, number, at + row);
+                    if bits != 0
+                        && let (Some(block), Some((panels, floor))) = (fine, &self.fine)
+                    {
+                        bits = self
+                            .kernel
+                            .refine(block, row, &panels[number], bits, *floor);
+                    }
+                    while bits != 0 {
+                        let other = number * COLUMNS + bits.trailing_zeros() as usize;
+                        found(self.order[at + row], self.order[other]);
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How to sketch, where that is worth it.
+struct Plan {
+    basis: Basis,
+    margin: f64,
+    centres: Centres,
+}
+
+impl Plan {
+    /// Sketches a sample of `used` in each length, and lets them pass each other.
+    fn new(rows: &Rows<'_>, used: &[usize], threshold: f64) -> Option<Self> {
+        let longest = LENGTHS
+            .into_iter()
+            .rfind(|length| 2 * length <= rows.dims)?;
+        if used.len() < LEAST_ROWS {
+            return None;
+        }
+        let sample = sample(rows, used);
+        let whole = Basis::of(&sample, longest);
+        let mut best = (rows.dims as f64, None);
+        for length in LENGTHS.into_iter().filter(|&length| length <= longest) {
+            let Some(plan) = Self::on(whole.shortened(length), &sample) else {
+                continue;
+            };
+            let ones = vec![1.0; sample.nrows()];
+            let sketches = plan.basis.sketches(sample.view(), &ones, &plan.centres);
+            let share = share(rows.kernel, &sketches, floor(threshold, plan.margin));
+            let cost = length as f64 + share * COST_OF_REFINING * rows.dims as f64;
+            if cost < best.0 {
+                best = (cost, Some(plan));
+            }
+        }
+        best.1
+    }
+
+    /// `None` if the basis is bad.
+    fn on(basis: Basis, sample: &Array2<f32>) -> Option<Self> {
+        Some(Self {
+            margin: basis.margin()?,
+            centres: basis.centres(sample),
+            basis,
+        })
+    }
+}
+
+/// Some of the rows, in length 1.
+fn sample(rows: &Rows<'_>, used: &[usize]) -> Array2<f32> {
+    let step = (used.len() / SAMPLE).max(1);
+    let chosen: Vec<usize> = used.iter().copied().step_by(step).collect();
+    let mut sample = select(rows, &chosen);
+    for (mut row, &at) in sample.outer_iter_mut().zip(&chosen) {
+        row /= rows.square(at).sqrt() as f32;
+    }
+    sample
+}
+
+/// Which share of the pairs of rows passes.
+fn share(kernel: Kernel, rows: &[(usize, Row)], floor: f32) -> f64 {
+    let panels: Vec<Panel> = rows
+        .chunks(COLUMNS)
+        .map(|rows| Panel::new(rows.iter().map(|(_, row)| row)))
+        .collect();
+    let mut passing = 0;
+    for at in (0..rows.len()).step_by(ROWS) {
+        let block = Block::of(&panels, at);
+        for panel in &panels {
+            let bits = kernel.screen(&block, panel, floor);
+            passing += bits
+                .iter()
+                .map(|bits| bits.count_ones() as usize)
+                .sum::<usize>();
+        }
+    }
+    // Each row passes with itself.
+    let pairs = rows.len() * rows.len().saturating_sub(1);
+    passing.saturating_sub(rows.len()) as f64 / pairs.max(1) as f64
+}
+
+/// The floor of the kernels for pairs within `threshold`, if products of the rows may be `margin`
+/// below those of the vectors.
+fn floor(threshold: f64, margin: f64) -> f32 {
+    (2.0 - threshold - margin - ROUNDING) as f32
+}
+
+/// Does something with each 64 of the slots.
+fn runs<T: Send>(rows: &Rows<'_>, slots: &[usize], work: impl Fn(&[usize]) -> T + Sync) -> Vec<T> {
+    threads::map(rows.threads, slots.len().div_ceil(COLUMNS), |run| {
+        work(&slots[run * COLUMNS..slots.len().min((run + 1) * COLUMNS)])
+    })
+}
+
+fn coded(rows: &Rows<'_>, order: &[usize]) -> Vec<Panel> {
+    runs(rows, order, |run| {
+        let codes = |&row: &usize| Row::new(rows.row(row), rows.square(row).sqrt());
+        Panel::new(run.iter().map(codes))
+    })
+}
+
+fn select(rows: &Rows<'_>, run: &[usize]) -> Array2<f32> {
+    let mut selected = Array2::zeros((run.len(), rows.dims));
+    for (mut to, &row) in selected.outer_iter_mut().zip(run) {
+        to.assign(&ndarray::aview1(rows.row(row)));
+    }
+    selected
+}
+
+/// Those of the bits, which stand for the slots of a panel, that are after `slot`.
+fn later(bits: u64, panel: usize, slot: usize) -> u64 {
+    match (slot + 1).checked_sub(panel * COLUMNS) {
+        None => bits,
+        Some(shift) if shift < COLUMNS => bits & (u64::MAX << shift),
+        Some(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::super::testing::near_rows;
+    use super::*;
+
+    impl Screen {
+        /// With sketches, whether they are worth it or not.
+        pub(in super::super) fn forced(
+            rows: &Rows<'_>,
+            order: Vec<usize>,
+            threshold: f64,
+            length: usize,
+        ) -> Self {
+            let sample = sample(rows, &order);
+            let plan = Plan::on(Basis::of(&sample, length), &sample).unwrap();
+            let all = order.len();
+            Self::sketched(rows, order, all, threshold, &plan)
+        }
+    }
+
+    #[test]
+    fn sketches_are_taken_where_they_pay() {
+        let vectors = near_rows(LEAST_ROWS, 64, 4);
+        let rows = Rows::new(vectors.view(), NonZero::<usize>::MIN);
+        let all: Vec<usize> = (0..LEAST_ROWS).collect();
+        assert!(Plan::new(&rows, &all, 0.1).is_some());
+        assert!(
+            Plan::new(&rows, &all, 0.9).is_none(),
+            "nearly everything would pass"
+        );
+        assert!(Plan::new(&rows, &all[1..], 0.1).is_none(), "too few");
+    }
+
+    #[test]
+    fn only_later_slots_are_left() {
+        assert_eq!(later(u64::MAX, 2, 5), u64::MAX);
+        assert_eq!(later(u64::MAX, 2, 127), u64::MAX);
+        assert_eq!(later(u64::MAX, 2, 128), u64::MAX << 1);
+        assert_eq!(later(u64::MAX, 2, 190), 1 << 63);
+        assert_eq!(later(u64::MAX, 2, 191), 0);
+        assert_eq!(later(u64::MAX, 2, 500), 0);
+    }
+}
