@@ -18,6 +18,7 @@ use secrecy::SecretString;
 
 use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
@@ -256,6 +257,8 @@ settings! {
         llm_max_tokens ("COUNT"): u32 = "1024";
         /// LLM calls under way at once
         llm_concurrency ("COUNT"): usize = "4";
+        /// Personal data and secrets in memories that an LLM is asked about: masked and restored, kept from it, or sent
+        pii ("RULE"): Pii = "mask";
         /// File with a prompt template to use instead of the built-in one
         prompt ("FILE"): Option<PathBuf> = "";
     }

@@ -94,6 +94,12 @@ pub enum Reason {
     LlmFailed,
     /// The LLM's text failed verification, twice.
     VerificationFailed,
+    /// A memory holds personal data or secrets, which are not sent to the LLM.
+    PrivateData,
+    /// A memory gives orders to whoever reads it; no LLM is asked about it.
+    GivesOrders,
+    /// The record says that it is deleted.
+    Deleted,
     /// The texts of the group exceed the configured size.
     GroupTooLarge,
     /// The members expire at different times.
@@ -137,6 +143,9 @@ impl Reason {
             Self::LlmDeclined => "llm-declined",
             Self::LlmFailed => "llm-failed",
             Self::VerificationFailed => "verification-failed",
+            Self::PrivateData => "private-data",
+            Self::GivesOrders => "gives-orders",
+            Self::Deleted => "deleted",
             Self::GroupTooLarge => "group-too-large",
             Self::DifferentExpiry => "different-expiry",
             Self::Pinned => "pinned",

@@ -157,6 +157,7 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
         max_calls: settings.llm_max_calls,
         max_concurrent: settings.llm_concurrency,
         max_output_tokens: settings.llm_max_tokens,
+        pii: settings.pii,
         prompt: settings.prompt.clone(),
         max_input_chars: settings.max_group_chars,
         ..defaults

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::layout::{Kind, NAMES, kind};
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 
 /// A setting's type: read from its text form and shown in it.
@@ -346,6 +347,7 @@ choices!(LogFormat { "text" => Text, "json" => Json });
 choices!(Color { "auto" => Auto, "always" => Always, "never" => Never });
 choices!(Distance { "auto" => Auto, "stored" => Stored, "onnx" => Onnx });
 choices!(WriteVector { "auto" => Auto, "centroid" => Centroid });
+choices!(Pii { "mask" => Mask, "block" => Block, "allow" => Allow });
 choices!(TtlRule { "keep-apart" => KeepApart, "min" => Min, "max" => Max });
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use ndarray::{Array2, Axis};
 
 use super::input::{GroupCase, Pair};
 use crate::embed::{EmbedError, Embedder};
+use crate::layout::says_deleted;
 use crate::memory::{Digest, LeftAlone, Memory, Partition, Plan, Reason};
 use crate::merge::{MergeError, Stations};
 use crate::store::snapshot::Snapshot;
@@ -21,6 +22,8 @@ pub struct Cases {
     memories: Vec<Memory>,
     /// The case of each memory.
     case: Vec<usize>,
+    /// Memories that take no part, with the reason.
+    left_alone: Vec<LeftAlone>,
     vectors: Option<Array2<f32>>,
 }
 
@@ -44,6 +47,9 @@ impl Cases {
                 let user = member.metadata_text("user_id").unwrap_or_default();
                 let memory_type = member.metadata_text("memory_type");
                 cases.add(at, user, memory_type, &member.content, member.created_at);
+                if let Some(name) = says_deleted(&member.metadata) {
+                    cases.leave(Reason::Deleted, &format!("it says so (`{name}`)"));
+                }
             }
         }
         cases
@@ -75,6 +81,20 @@ impl Cases {
             merge_id: None,
             pinned: false,
         });
+        if is_blank(text) {
+            self.leave(Reason::EmptyText, "the text is empty");
+        }
+    }
+
+    /// Leaves the memory added last alone.
+    fn leave(&mut self, reason: Reason, detail: &str) {
+        if let Some(memory) = self.memories.last() {
+            self.left_alone.push(LeftAlone {
+                key: memory.key.clone(),
+                reason,
+                detail: detail.to_owned(),
+            });
+        }
     }
 
     /// Number of texts to embed.
@@ -124,22 +144,18 @@ impl Cases {
     /// # Errors
     /// [`MergeError`] of the embedder.
     pub async fn decide(&self, stations: Stations) -> Result<Decided, MergeError> {
-        let blank = |memory: &&Memory| is_blank(&memory.text);
-        let left_alone = self.memories.iter().filter(blank).map(|memory| LeftAlone {
-            key: memory.key.clone(),
-            reason: Reason::EmptyText,
-            detail: "the text is empty".to_owned(),
-        });
-        let rows: Vec<usize> = (0..self.memories.len())
-            .filter(|&row| !is_blank(&self.memories[row].text))
-            .collect();
+        let takes_part = |row: &usize| {
+            let key = &self.memories[*row].key;
+            self.left_alone.iter().all(|left| left.key != *key)
+        };
+        let rows: Vec<usize> = (0..self.memories.len()).filter(takes_part).collect();
         let snapshot = Snapshot {
             memories: rows.iter().map(|&r| self.memories[r].clone()).collect(),
             vectors: match &self.vectors {
                 Some(vectors) => vectors.select(Axis(0), &rows),
                 None => Array2::ones((rows.len(), 1)),
             },
-            left_alone: left_alone.collect(),
+            left_alone: self.left_alone.clone(),
             ..Snapshot::default()
         };
         let plan = stations.plan("", snapshot).await?;

@@ -79,6 +79,11 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
+    /// The member that says that the memory is deleted, if one does.
+    pub(crate) fn says_deleted(&self) -> Option<&'static str> {
+        super::says_deleted(&self.members)
+    }
+
     /// Reads the metadata of a record in any form that it is found in.
     pub(crate) fn read(stored: Option<&Value>) -> Self {
         match stored {

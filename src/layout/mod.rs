@@ -4,6 +4,7 @@
 //! [`Reading`] and writes merged ones. It never talks to Redis and never sees a clock. Nothing
 //! outside this module knows a library's names. docs/layouts.md tells how to add one.
 
+mod deleted;
 mod json;
 mod metadata;
 mod pyrepr;
@@ -17,6 +18,7 @@ use crate::memory::{Digest, Memory, Reason};
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::{group_digest, record_digest};
 
+pub(crate) use deleted::says_deleted;
 pub use registry::{Kind, NAMES, Opened, Options, kind};
 
 /// One stored record, exactly as the server returned it.

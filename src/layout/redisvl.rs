@@ -14,7 +14,7 @@ use super::metadata::Metadata;
 use super::timestamp::Stamp;
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored,
+    Source, Stored, says_deleted,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -282,10 +282,15 @@ impl Redisvl {
         if text.trim().is_empty() {
             return Err(not_read(Reason::EmptyText, "the text is empty"));
         }
+        let metadata = Metadata::read(self.metadata.get(members));
+        if let Some(name) = says_deleted(members).or_else(|| metadata.says_deleted()) {
+            let detail = format!("the record says that it is deleted (`{name}`)");
+            return Err(not_read(Reason::Deleted, detail));
+        }
         let partition = self.partition(members, user)?;
         let vector = self.vector_of(&stored.record)?;
         let created_at = self.stamp(members).map(|stamp| stamp.at);
-        let provenance = Metadata::read(self.metadata.get(members)).provenance;
+        let provenance = metadata.provenance;
         let memory = Memory {
             key: key.to_owned(),
             partition,

@@ -18,6 +18,9 @@ use crate::summarize::verify::verify;
 /// something else.
 const FARTHEST: f64 = 0.35;
 
+/// A vector and where it comes from.
+type Vectored = (VectorOrigin, Vec<f32>);
+
 /// What came of a question.
 pub(super) struct Asked {
     pub(super) merges: Vec<PlannedMerge>,
@@ -175,8 +178,8 @@ impl Stations {
                     usage,
                 }) => {
                     tokens += usage.prompt_tokens + usage.completion_tokens;
-                    match self.verified(draft, candidate, sources, &text).await? {
-                        Ok((vector_origin, vector)) => {
+                    match self.usable(draft, candidate, sources, text).await? {
+                        Ok((text, (vector_origin, vector))) => {
                             return Ok(Ok(Accepted {
                                 text,
                                 vector_origin,
@@ -207,6 +210,32 @@ impl Stations {
         kept(reason, fault.unwrap_or_default(), 2, true)
     }
 
+    /// The text, or, where that is faulty, the source that says all that the others say: an LLM
+    /// that rightly says "same" may write badly. Else the faults of the text.
+    async fn usable(
+        &self,
+        draft: &Draft,
+        candidate: &Candidate,
+        sources: &[SourceText],
+        text: String,
+    ) -> Result<Result<(String, Vectored), String>, MergeError> {
+        let faults = match self.verified(draft, candidate, sources, &text).await? {
+            Ok(vectored) => return Ok(Ok((text, vectored))),
+            Err(faults) => faults,
+        };
+        let keeps = candidate.parts.iter().map(|part| part.keep);
+        let mut texts: Vec<&String> = keeps
+            .map(|row| &draft.snapshot.memories[row].text)
+            .collect();
+        texts.sort_by_key(|text| std::cmp::Reverse(text.chars().count()));
+        for text in texts {
+            if let Ok(vectored) = self.verified(draft, candidate, sources, text).await? {
+                return Ok(Ok((text.clone(), vectored)));
+            }
+        }
+        Ok(Err(faults))
+    }
+
     /// Whether the text may stand for the sources, and the vector to write with it.
     async fn verified(
         &self,
@@ -214,7 +243,7 @@ impl Stations {
         candidate: &Candidate,
         sources: &[SourceText],
         text: &str,
-    ) -> Result<Result<(VectorOrigin, Vec<f32>), String>, MergeError> {
+    ) -> Result<Result<Vectored, String>, MergeError> {
         if let Err(faults) = says_what(sources, &candidate.partition.memory_type, text) {
             return Ok(Err(faults));
         }
@@ -281,6 +310,7 @@ pub(super) fn says_what(
 fn failure(error: &LlmError) -> Reason {
     match error {
         LlmError::InputTooLarge { .. } => Reason::GroupTooLarge,
+        LlmError::Private { .. } => Reason::PrivateData,
         _ => Reason::LlmFailed,
     }
 }

@@ -20,6 +20,7 @@ use crate::memory::{
 };
 use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot};
+use crate::summarize::orders::gives_orders;
 
 /// A group that only an LLM can merge.
 #[derive(Clone, Debug)]
@@ -370,6 +371,13 @@ impl Stations {
             self.keep_lossless(draft, part);
         }
         for Together { parts, findings } in judged.together {
+            let parts = self.without_orders(draft, parts);
+            if parts.len() < 2 {
+                parts
+                    .iter()
+                    .for_each(|part| self.keep_lossless(draft, part));
+                continue;
+            }
             let keeps: Vec<usize> = parts.iter().map(|p| p.keep).collect();
             if let Some((reason, detail)) = self.obstacle(draft, &parts) {
                 parts
@@ -390,6 +398,24 @@ impl Stations {
             let left = draft.left(judged.kept, Reason::GuardObjects, detail, findings);
             draft.plan.groups_left.push(left);
         }
+    }
+
+    /// The parts that an LLM may be asked about: those that give it orders are left.
+    fn without_orders(&self, draft: &mut Draft, parts: Vec<Part>) -> Vec<Part> {
+        let keeps: Vec<usize> = parts.iter().map(|part| part.keep).collect();
+        let gives = |part: &Part| gives_orders(&draft.snapshot.memories[part.keep].text);
+        let (orders, parts): (Vec<Part>, Vec<Part>) = parts
+            .into_iter()
+            .partition(|part| self.llm.is_some() && gives(part));
+        if !orders.is_empty() {
+            let detail = "a memory gives orders to whoever reads it, so no LLM is asked about it";
+            let left = draft.left(keeps, Reason::GivesOrders, detail, Vec::new());
+            draft.plan.groups_left.push(left);
+        }
+        for part in &orders {
+            self.keep_lossless(draft, part);
+        }
+        parts
     }
 
     fn keep_lossless(&self, draft: &mut Draft, part: &Part) {

@@ -3,6 +3,8 @@
 
 pub mod extractive;
 pub mod llm;
+pub mod orders;
+pub mod pii;
 pub mod verify;
 
 use jiff::Timestamp;

@@ -15,6 +15,7 @@ mod lease;
 mod llm;
 mod llm_real;
 mod merge_llm;
+mod quality;
 mod snapshot;
 mod support;
 mod undo;

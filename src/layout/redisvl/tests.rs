@@ -159,6 +159,14 @@ fn what_is_no_memory_says_why() {
         ),
         (r#"{"content":"a","user_id":"u"}"#, Reason::NoVector),
         (
+            r#"{"content":"a","user_id":"u","embedding":[1,0],"metadata":"{\"deleted\":true}"}"#,
+            Reason::Deleted,
+        ),
+        (
+            r#"{"content":"a","user_id":"u","embedding":[1,0],"is_deleted":1}"#,
+            Reason::Deleted,
+        ),
+        (
             r#"{"content":"a","user_id":"u","embedding":null}"#,
             Reason::NoVector,
         ),

@@ -69,6 +69,14 @@ pub enum LlmError {
         /// The configured limit.
         limit: usize,
     },
+    /// The memories hold personal data or secrets, which may not be sent. Nothing was sent.
+    #[error(
+        "the memories hold personal data or secrets ({kinds}), which --pii block keeps from the LLM"
+    )]
+    Private {
+        /// Which sorts.
+        kinds: String,
+    },
     /// This run may make no further call.
     #[error("the budget of {limit} LLM calls for this run is used up")]
     BudgetExhausted {

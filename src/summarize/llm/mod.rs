@@ -28,6 +28,7 @@ use self::{
     wire::{Completion, Dialect},
 };
 use super::SourceText;
+use super::pii::{Mask, Pii};
 use crate::http::{Attempts, Failure, Http, HttpError, Patience, endpoint};
 
 /// An answer is a few kB; this bounds what a faulty server can make us hold.
@@ -67,6 +68,8 @@ pub struct LlmSettings {
     /// Most characters of all memories of one question together. With the prompt around them they
     /// must fit the server's context: some servers cut what does not.
     pub max_input_chars: usize,
+    /// What to do with personal data and secrets in the memories.
+    pub pii: Pii,
     /// The wait after the first failed attempt; it doubles with each further one.
     pub backoff: Duration,
     /// Draws a number of 0 … 1 that shortens a wait by up to half.
@@ -90,6 +93,7 @@ impl LlmSettings {
             max_concurrent: 4,
             prompt: None,
             max_input_chars: 20_000,
+            pii: Pii::Mask,
             backoff: Duration::from_millis(500),
             jitter: rand::random,
         }
@@ -122,6 +126,50 @@ pub enum Answer {
         /// The model's reason, in its own words (at most 300 characters); may quote the memories.
         why: String,
     },
+}
+
+impl Answer {
+    /// The answer with its text changed by `change`.
+    fn with_text<E>(self, change: impl FnOnce(&str) -> Result<String, E>) -> Result<Self, E> {
+        Ok(match self {
+            Self::Merged { text, used } => Self::Merged {
+                text: change(&text)?,
+                used,
+            },
+            Self::Declined { why } => Self::Declined {
+                why: change(&why).unwrap_or(why),
+            },
+        })
+    }
+}
+
+/// A question without the personal data of its sources.
+struct Hidden<'a> {
+    memory_type: &'a str,
+    sources: Vec<SourceText>,
+    fault: Option<String>,
+}
+
+impl<'a> Hidden<'a> {
+    fn of(mask: &Mask, request: &Request<'a>) -> Self {
+        let source = |source: &SourceText| SourceText {
+            text: mask.hide(&source.text),
+            ..source.clone()
+        };
+        Self {
+            memory_type: request.memory_type,
+            sources: request.sources.iter().map(source).collect(),
+            fault: request.fault.map(|fault| mask.hide(fault)),
+        }
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request {
+            memory_type: self.memory_type,
+            sources: &self.sources,
+            fault: self.fault.as_deref(),
+        }
+    }
 }
 
 /// An answer and what it took.
@@ -260,7 +308,10 @@ impl Llm {
         if chars > limit {
             return Err(LlmError::InputTooLarge { chars, limit });
         }
-        let prompt = self.prompt.render(request)?;
+        let mask = self.mask(request.sources)?;
+        let hidden = mask.as_ref().map(|mask| Hidden::of(mask, request));
+        let request = hidden.as_ref().map_or(*request, Hidden::request);
+        let prompt = self.prompt.render(&request)?;
         let completion = self.complete(&prompt, request.sources).await?;
         let usage = completion.usage.unwrap_or_default();
         self.tokens.fetch_add(
@@ -269,6 +320,12 @@ impl Llm {
         );
         let limit = self.settings.max_output_tokens;
         let answer = answer::read(&completion, &prompt, request.sources, limit)?;
+        let answer = match &mask {
+            Some(mask) => answer
+                .with_text(|text| mask.restore(text))
+                .map_err(|unknown| LlmError::bad(unknown.to_string()))?,
+            None => answer,
+        };
         let model = completion
             .model
             .unwrap_or_else(|| self.settings.model.clone());
@@ -277,6 +334,21 @@ impl Llm {
             model,
             usage,
         })
+    }
+
+    /// What hides the personal data of the sources; `None` where all is sent as it is.
+    fn mask(&self, sources: &[SourceText]) -> Result<Option<Mask>, LlmError> {
+        if self.settings.pii == Pii::Allow {
+            return Ok(None);
+        }
+        let mask = Mask::of(sources.iter().map(|source| source.text.as_str()));
+        let kinds: Vec<String> = mask.kinds().iter().map(ToString::to_string).collect();
+        if self.settings.pii == Pii::Block && !kinds.is_empty() {
+            return Err(LlmError::Private {
+                kinds: kinds.join(", "),
+            });
+        }
+        Ok(Some(mask))
     }
 
     /// Sends the question until it is completed or nothing more may be tried.
