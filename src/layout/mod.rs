@@ -4,8 +4,13 @@
 //! [`Reading`] and writes merged ones. It never talks to Redis and never sees a clock. Nothing
 //! outside this module knows a library's names. docs/layouts.md tells how to add one.
 
+mod agent_memory_server;
 mod deleted;
+mod hash;
+#[cfg(test)]
+mod hash_testing;
 mod json;
+mod mem0;
 mod metadata;
 mod pyrepr;
 pub mod redisvl;

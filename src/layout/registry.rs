@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::{Layout, redisvl};
+use super::{Layout, agent_memory_server, mem0, redisvl};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
 
@@ -67,7 +67,7 @@ pub struct Kind {
 pub type Opened = Result<Arc<dyn Layout>, StoreError>;
 
 /// Every layout.
-const KINDS: &[Kind] = &[redisvl::KIND];
+const KINDS: &[Kind] = &[redisvl::KIND, mem0::KIND, agent_memory_server::KIND];
 
 /// The names of all layouts.
 pub const NAMES: [&str; KINDS.len()] = {

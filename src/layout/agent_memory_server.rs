@@ -1,0 +1,266 @@
+//! Long-term memories as the Redis Agent Memory Server stores them: a HASH a memory, merged by the
+//! rules of that server's own compaction where it has some.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use sha2::{Digest as _, Sha256};
+
+use super::hash::{greatest, sum, texts, union};
+use super::redisvl::{Redisvl, RedisvlFields};
+use super::{
+    CannotWrite, Concern, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
+    Record, Source, Stored,
+};
+use crate::memory::Reason;
+use crate::store::StoreError;
+use crate::store::index::{IndexFacts, Storage};
+
+/// The layout by its name.
+pub(super) const KIND: Kind = Kind {
+    name: NAME,
+    index: "memory_records",
+    more: |_, _| Vec::new(),
+    open: |options, facts, _| Ok(Arc::new(AgentMemoryServer::new(options, facts)?)),
+};
+
+const NAME: &str = "agent-memory-server";
+const LAST_ACCESSED: &str = "last_accessed";
+const ACCESS_COUNT: &str = "access_count";
+const UPDATED_AT: &str = "updated_at";
+const HASH: &str = "memory_hash";
+const EXTRACTED: &str = "discrete_memory_extracted";
+const PINNED: &str = "pinned";
+/// Texts that hold several items.
+const LISTS: [&str; 3] = ["topics", "entities", "extracted_from"];
+/// Fields with a rule of their own.
+const RULED: [&str; 6] = [
+    LAST_ACCESSED,
+    ACCESS_COUNT,
+    UPDATED_AT,
+    HASH,
+    EXTRACTED,
+    PINNED,
+];
+/// There as long as a worker runs that compacts; in braces on a cluster.
+const COMPACTORS: [&str; 2] = [
+    "memory-server:task-workers:compact_long_term_memories",
+    "{memory-server}:task-workers:compact_long_term_memories",
+];
+
+/// The layout `agent-memory-server` over its index.
+struct AgentMemoryServer {
+    inner: Redisvl,
+    /// What every key of a memory begins with, such as `memory_idx:`.
+    prefix: String,
+}
+
+impl AgentMemoryServer {
+    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, StoreError> {
+        let fields = RedisvlFields {
+            text: "text".to_owned(),
+            vector: "vector".to_owned(),
+            user: "user_id".to_owned(),
+            memory_type: "memory_type".to_owned(),
+            id: "id_".to_owned(),
+            created_at: "created_at".to_owned(),
+            metadata: "metadata".to_owned(),
+            // Not the session: the same fact comes up in many. But of what happened on another day.
+            scope: ["namespace", "event_date"]
+                .map(str::to_owned)
+                .into_iter()
+                .chain(options.scope.iter().cloned())
+                .collect(),
+        };
+        let ([prefix], Storage::Hash) = (facts.prefixes.as_slice(), facts.storage) else {
+            let detail = "an index of the Agent Memory Server is over hashes, with one prefix";
+            return Err(facts.unfit(detail.to_owned()));
+        };
+        Ok(Self {
+            inner: Redisvl::new(&fields, facts, TimeZone::UTC)?,
+            prefix: format!("{}:", prefix.trim_end_matches(':')),
+        })
+    }
+}
+
+impl Layout for AgentMemoryServer {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn listing(&self) -> Listing<'_> {
+        self.inner.listing()
+    }
+
+    fn is_own_key(&self, key: &str) -> bool {
+        key.starts_with(&self.prefix)
+    }
+
+    fn vector_field(&self) -> &str {
+        self.inner.vector_field()
+    }
+
+    fn time_fields(&self) -> Vec<&str> {
+        vec!["created_at", UPDATED_AT]
+    }
+
+    fn fields(&self) -> Vec<FieldUse> {
+        let rewritten = |role: &'static str| FieldUse {
+            role,
+            name: role.to_owned(),
+            needed: false,
+            rewritten: true,
+        };
+        let ruled = RULED.into_iter().filter(|name| *name != PINNED);
+        let mut fields = self.inner.fields();
+        fields.extend(ruled.chain(LISTS).map(rewritten));
+        fields
+    }
+
+    fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead> {
+        let mut reading = self.inner.read(key, stored)?;
+        let memory = &mut reading.memory;
+        let not = |reason, detail: &str| NotRead {
+            reason,
+            detail: detail.to_owned(),
+            user: Some(memory.partition.user.clone()),
+        };
+        let record = &stored.record;
+        if record.text("id_") != key.strip_prefix(&self.prefix) {
+            return Err(not(Reason::Malformed, "`id_` is not the key's"));
+        }
+        if memory.partition.memory_type == "message" {
+            let detail = "a message of a conversation, not a memory drawn from one";
+            return Err(not(Reason::NotAMemory, detail));
+        }
+        memory.pinned = is_pinned(record);
+        Ok(reading)
+    }
+
+    fn leaves(&self, source: &Source) -> Vec<Leaf> {
+        self.inner.leaves(source)
+    }
+
+    fn merge(
+        &self,
+        sources: &[Source],
+        survivor: usize,
+        merged: &Merged,
+    ) -> Result<Stored, CannotWrite> {
+        let mut plain = sources.to_vec();
+        for source in &mut plain {
+            source.stored.record.drop_fields(&RULED);
+            source.stored.record.drop_fields(&LISTS);
+        }
+        let mut result = self.inner.merge(&plain, survivor, merged)?;
+        let record = &mut result.record;
+        let held = |name| texts(sources, survivor, name);
+        if let Some(latest) = greatest(&held(LAST_ACCESSED)) {
+            record.put(LAST_ACCESSED, latest);
+        }
+        let counts = held(ACCESS_COUNT);
+        if !counts.is_empty() {
+            let count = sum(&counts).ok_or_else(|| CannotWrite {
+                key: sources
+                    .get(survivor)
+                    .map_or_else(String::new, |s| s.memory.key.clone()),
+                detail: format!("`{ACCESS_COUNT}` of a source is no whole number"),
+            })?;
+            record.put(ACCESS_COUNT, &count.to_string());
+        }
+        for name in LISTS {
+            let lists = held(name);
+            if !lists.is_empty() {
+                record.put(name, &union(&lists, |c| matches!(c, ',' | '|'), ","));
+            }
+        }
+        if let Some(pinned) = sources
+            .get(survivor)
+            .and_then(|s| s.stored.record.text(PINNED))
+        {
+            record.put(PINNED, pinned);
+        }
+        let at = merged.merged_at;
+        let seconds = format!("{}.{:06}", at.as_second(), at.subsec_microsecond());
+        record.put(UPDATED_AT, &seconds);
+        // Nothing is to be drawn from a text that was put together.
+        record.put(EXTRACTED, "t");
+        record.put(HASH, &memory_hash(record, &merged.text));
+        Ok(result)
+    }
+
+    fn watched_keys(&self) -> Vec<String> {
+        COMPACTORS.map(str::to_owned).to_vec()
+    }
+
+    fn concerns(&self, present: &[String]) -> Vec<Concern> {
+        if present.is_empty() {
+            return Vec::new();
+        }
+        vec![Concern {
+            refuses: false,
+            found: "a worker of the Agent Memory Server is running, which merges memories itself \
+                    and keeps no originals"
+                .to_owned(),
+            advice: "switch its compaction off (COMPACT_SEMANTIC_DUPLICATES=false), or stop it \
+                     while memfold runs"
+                .to_owned(),
+        }]
+    }
+}
+
+/// As the server reads it: a number, else any text.
+fn is_pinned(record: &Record) -> bool {
+    let pinned = record.text(PINNED).unwrap_or_default().trim();
+    pinned
+        .parse::<i64>()
+        .map_or(!pinned.is_empty(), |number| number != 0)
+}
+
+/// The server's own hash of a memory: SHA-256 of the JSON text that Python makes of these fields.
+fn memory_hash(record: &Record, text: &str) -> String {
+    let mut json = String::from("{");
+    let fields = ["memory_type", "namespace", "session_id", "text", "user_id"];
+    for (at, name) in fields.into_iter().enumerate() {
+        let value = if name == "text" {
+            Some(text)
+        } else {
+            record.text(name)
+        };
+        let value = value
+            .filter(|value| !value.is_empty())
+            .map_or_else(|| "null".to_owned(), python_json);
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = write!(json, "{comma}\"{name}\": {value}");
+    }
+    json.push('}');
+    format!("{:x}", Sha256::digest(json))
+}
+
+/// A JSON string in ASCII alone, with the escapes that Python's `json.dumps` takes.
+fn python_json(text: &str) -> String {
+    let mut json = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            '\u{8}' => json.push_str("\\b"),
+            '\u{c}' => json.push_str("\\f"),
+            ' '..='~' => json.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(json, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    json.push('"');
+    json
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use super::super::hash_testing::{facts, hash, keep, read, with};
+use super::*;
+
+const FIELDS: [(&str, &str); 15] = [
+    ("text", "Alice prefers window seats"),
+    ("id_", "A1"),
+    ("session_id", "s1"),
+    ("user_id", "alice"),
+    ("namespace", "n"),
+    ("memory_type", "semantic"),
+    ("topics", "travel"),
+    ("entities", ""),
+    ("memory_hash", "old"),
+    ("discrete_memory_extracted", "f"),
+    ("pinned", "0"),
+    ("access_count", "2"),
+    ("extracted_from", ""),
+    ("created_at", "1796000761.700076"),
+    ("last_accessed", "1796000761.700069"),
+];
+
+fn layout() -> AgentMemoryServer {
+    let facts = facts("memory_records", "memory_idx", "vector");
+    AgentMemoryServer::new(&Options::default(), &facts).unwrap()
+}
+
+fn source(id: &str, changes: &[(&str, Option<&str>)]) -> Result<Source, NotRead> {
+    let fields = with(&with(&FIELDS, &[("id_", Some(id))]), changes);
+    read(
+        &layout(),
+        &format!("memory_idx:{id}"),
+        hash(&fields, "vector"),
+    )
+}
+
+#[test]
+fn the_hash_is_the_servers_own() {
+    // Both as the server itself computed them.
+    let record = hash(&FIELDS, "vector");
+    let expected = "3c64da8788b1d07bc5887b382d3b5504b03450fb3a8681e999cd0b561f3c49a6";
+    assert_eq!(memory_hash(&record, "Alice prefers window seats"), expected);
+    let fields = with(
+        &FIELDS,
+        &[("session_id", Some("")), ("user_id", Some("Alice"))],
+    );
+    let text = "Grüße 'x' \"y\" 用户 🙂\n";
+    let expected = "1467b515aeb44594365860adf006a0f77403276ef7cb8c0ba086aafec54a9c9b";
+    assert_eq!(memory_hash(&hash(&fields, "vector"), text), expected);
+    assert_eq!(python_json("\u{7f}\\/\u{1}é"), r#""\u007f\\/\u0001\u00e9""#);
+}
+
+#[test]
+fn fields_are_merged_by_the_servers_rules() {
+    let sources = [
+        source("A1", &[]).unwrap(),
+        source(
+            "A2",
+            &[
+                ("session_id", Some("s2")),
+                ("topics", Some("seats,travel")),
+                ("access_count", Some("3")),
+                ("created_at", Some("1796000001.5")),
+                ("last_accessed", Some("1796009999.25")),
+                ("entities", Some("Alice|window")),
+            ],
+        )
+        .unwrap(),
+    ];
+    let result = keep(&layout(), &sources, 0, 0);
+    let text = |name| result.text(name).unwrap();
+    assert_eq!(text("created_at"), "1796000001.500000");
+    assert_eq!(text("last_accessed"), "1796009999.25");
+    assert_eq!(text("updated_at"), "1796083200.250000");
+    assert_eq!(text("access_count"), "5");
+    assert_eq!(
+        (text("topics"), text("entities")),
+        ("travel,seats", "Alice,window")
+    );
+    assert_eq!((text("session_id"), text("pinned")), ("s1", "0"));
+    assert_eq!(text("discrete_memory_extracted"), "t");
+    assert_eq!(text("memory_hash"), memory_hash(&result, text("text")));
+    let metadata: serde_json::Value = serde_json::from_str(text("metadata")).unwrap();
+    let names: Vec<&String> = metadata["memfold"]["values"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .collect();
+    assert_eq!(names, ["session_id"]);
+}
+
+#[test]
+fn namespaces_types_and_days_divide_but_sessions_do_not() {
+    let partition = |changes: &[_]| source("A1", changes).unwrap().memory.partition;
+    let plain = partition(&[]);
+    assert_eq!(partition(&[("session_id", Some("s2"))]), plain);
+    for change in [
+        ("namespace", Some("N")),
+        ("memory_type", Some("episodic")),
+        ("event_date", Some("1796000000.0")),
+        ("user_id", Some("Alice")),
+        ("user_id", Some("")),
+    ] {
+        assert_ne!(partition(&[change]), plain, "{change:?}");
+    }
+}
+
+#[test]
+fn pinned_memories_are_told_and_stay_pinned() {
+    for (pinned, is) in [("1", true), ("0", false), ("", false), ("true", true)] {
+        let source = source("A1", &[("pinned", Some(pinned))]).unwrap();
+        assert_eq!(source.memory.pinned, is, "{pinned}");
+    }
+    let sources = [
+        source("A1", &[]).unwrap(),
+        source("A2", &[("pinned", Some("1"))]).unwrap(),
+    ];
+    assert_eq!(keep(&layout(), &sources, 1, 0).text("pinned"), Some("1"));
+}
+
+#[test]
+fn messages_and_strangers_are_left_alone() {
+    let error = source("A1", &[("memory_type", Some("message"))]).unwrap_err();
+    assert_eq!(error.reason, Reason::NotAMemory);
+    let error = source("A1", &[("id_", Some("A2"))]).unwrap_err();
+    assert_eq!(
+        (error.reason, error.user.as_deref()),
+        (Reason::Malformed, Some("alice"))
+    );
+    assert!(!layout().is_own_key("memory_idx2:A1"));
+}
+
+#[test]
+fn counts_that_are_none_stop_the_merge() {
+    let sources = [
+        source("A1", &[]).unwrap(),
+        source("A2", &[("access_count", Some("many"))]).unwrap(),
+    ];
+    let merged = Merged {
+        merge_id: "M1".into(),
+        text: "x".into(),
+        vector: crate::layout::ResultVector::OfSource(0),
+        merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+    };
+    let error = layout().merge(&sources, 0, &merged).unwrap_err();
+    assert!(error.to_string().contains("access_count"), "{error}");
+}
+
+#[test]
+fn a_running_worker_is_a_warning() {
+    assert!(layout().concerns(&[]).is_empty());
+    let concerns = layout().concerns(&[layout().watched_keys()[0].clone()]);
+    assert!(matches!(concerns.as_slice(), [concern] if !concern.refuses));
+}
