@@ -1,0 +1,183 @@
+"""What stands between the workers and the world: a way to the server that can be cut, and an LLM that can fail.
+
+Both run in one thread of their own.
+"""
+
+import asyncio
+import json
+import random
+import re
+import threading
+from collections.abc import Callable
+
+
+class Net:
+    """The thread with its event loop."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def call(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
+
+    def soon(self, function: Callable, *args):
+        self.loop.call_soon_threadsafe(function, *args)
+
+
+class Way:
+    """A port that leads to the primary, whichever it is.
+
+    memfold connects to one address: in front of servers that change places stands such a proxy.
+    """
+
+    def __init__(self, net: Net, primary: Callable[[], int]):
+        self.net = net
+        self.primary = primary
+        self.open: set[asyncio.StreamWriter] = set()
+        # Bytes of answers that still pass; then all connections end, in the middle of an answer.
+        self.cut_after: int | None = None
+        # Called when so many commands with this word have passed.
+        self.watch: tuple[bytes, int, Callable] | None = None
+        self.port = net.call(self._listen())
+
+    async def _listen(self) -> int:
+        server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        return server.sockets[0].getsockname()[1]
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        try:
+            up, down = await asyncio.open_connection("127.0.0.1", self.primary())
+        except OSError:
+            writer.transport.abort()
+            return
+        self.open |= {writer, down}
+        commands = asyncio.create_task(self._pump(reader, down, self._sent))
+        answers = asyncio.create_task(self._pump(up, writer, self._answered))
+        await asyncio.wait({commands, answers}, return_when=asyncio.FIRST_COMPLETED)
+        self.open -= {writer, down}
+        for end in (writer, down):
+            end.transport.abort()
+        commands.cancel()
+        answers.cancel()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, look: Callable[[bytes], bytes]):
+        try:
+            while data := await reader.read(1 << 16):
+                writer.write(look(data))
+                await writer.drain()
+        except OSError:
+            pass
+
+    def _sent(self, data: bytes) -> bytes:
+        if self.watch and self.watch[0] in data:
+            word, left, act = self.watch
+            self.watch = (word, left - 1, act) if left > 1 else None
+            if left <= 1:
+                act()
+        return data
+
+    def _answered(self, data: bytes) -> bytes:
+        if self.cut_after is None:
+            return data
+        passes, self.cut_after = data[: self.cut_after], self.cut_after - len(data)
+        if self.cut_after < 0:
+            self.cut_after = None
+            # A little later, so that the part of the answer is on its way.
+            self.net.loop.call_later(0.001, self._hang_up)
+        return passes
+
+    def _hang_up(self):
+        for writer in self.open:
+            writer.transport.abort()
+
+    def hang_up(self):
+        """Ends all connections, as a change of the primary does."""
+        self.net.soon(self._hang_up)
+
+    def cut(self, after: int):
+        """Ends all connections after so many more bytes of answers."""
+        self.cut_after = after
+
+    def when(self, word: bytes, count: int, act: Callable):
+        """Calls `act` just before the server gets the command with `word`, for the `count`th time."""
+        self.watch = (word, count, act)
+
+
+class Llm:
+    """Joins memories of one form (`X likes Y with A`, `X likes Y with B`) as it is asked to; `failing` is the share of
+    questions to which it gives no answer, or a bad one."""
+
+    SENTENCE = re.compile(r"^(\S+ likes .*) with (.*?)\.?$")
+
+    def __init__(self, net: Net, seed: int):
+        self.random = random.Random(seed)
+        self.failing = 0.0
+        self.asked = self.failed = 0
+        self.port = net.call(self._listen())
+
+    async def _listen(self) -> int:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return server.sockets[0].getsockname()[1]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                await asyncio.sleep(self.random.uniform(0, 0.1))
+                answer = await self._answer(json.loads(body))
+                if answer is None:
+                    break
+                status, content = answer
+                writer.write(
+                    b"HTTP/1.1 %d X\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+                    % (status, len(content))
+                    + content
+                )
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            pass
+        writer.transport.abort()
+
+    async def _answer(self, question: dict) -> tuple[int, bytes] | None:
+        """Status and body; None = it hangs up."""
+        self.asked += 1
+        user = question["messages"][1]["content"]
+        memories = json.loads(user[user.index("[\n") : user.index("\n]") + 2])
+        texts, ids = [memory["text"] for memory in memories], [memory["id"] for memory in memories]
+        if self.random.random() >= self.failing:
+            return 200, completion(self._same(texts, ids))
+        self.failed += 1
+        match self.random.randrange(8):
+            case 0:
+                return 500, b'{"error": {"message": "not now"}}'
+            case 1:
+                return 429, b'{"error": {"message": "too many"}}'
+            case 2:
+                await asyncio.sleep(self.random.uniform(0, 3))
+                return None
+            case 3:
+                return 200, completion("")
+            case 4:
+                return 200, completion("I cannot help with that.")
+            case 5:
+                return 200, completion(self._same(texts, ids)[:-9])
+            case 6:  # it leaves one memory out
+                return 200, completion(self._same(texts[1:], ids))
+            case _:  # it makes one up
+                return 200, completion(self._same([*texts, f"{texts[0].split(' with ')[0]} with zqinventedk"], ids))
+
+    def _same(self, texts: list[str], ids: list[str]) -> str:
+        found = [self.SENTENCE.match(text) for text in texts]
+        if not texts or not all(found) or len({match[1] for match in found}) != 1:
+            return json.dumps({"verdict": "different", "text": "they differ", "used": ids})
+        words = [word for match in found for word in match[2].split(", ")]
+        text = f"{found[0][1]} with {', '.join(dict.fromkeys(words))}"
+        return json.dumps({"verdict": "same", "text": text, "used": ids})
+
+
+def completion(content: str) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    return json.dumps({"choices": [choice], "usage": {"prompt_tokens": 0, "completion_tokens": 9}}).encode()
