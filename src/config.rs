@@ -249,6 +249,10 @@ settings! {
         llm_key ("KEY"): Option<SecretString> = "";
         /// Name of the model on that server
         llm_model ("NAME"): Option<String> = "";
+        /// Model that writes merged texts, if it is to be another one than --llm-model
+        summary_model ("NAME"): Option<String> = "";
+        /// Model that is asked first on that server; only what it calls the same goes on, and both must agree
+        judge_model ("NAME"): Option<String> = "";
         /// How long one answer of the LLM may take
         llm_timeout ("TIME"): Duration = "120s";
         /// Most LLM calls in one run; unset = no limit
@@ -408,7 +412,7 @@ impl Settings {
         if self.summarizer == Summarizer::Llm && self.llm_url.is_none() {
             return conflict("summarizer = llm needs a server: set --llm-url");
         }
-        if self.uses_llm() && self.llm_model.is_none() {
+        if self.uses_llm() && self.llm_model.is_none() && self.summary_model.is_none() {
             return conflict("--llm-url is set, but no model: set --llm-model");
         }
         if self.embed_url.is_some() && self.embed_model.is_none() {

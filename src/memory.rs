@@ -90,6 +90,8 @@ pub enum Reason {
     NeedsLlm,
     /// The LLM said that these are not one memory.
     LlmDeclined,
+    /// The LLM said that one of these is a newer value of what another one says.
+    LlmUpdate,
     /// The LLM could not be reached or its answer could not be used.
     LlmFailed,
     /// The LLM's text failed verification, twice.
@@ -141,6 +143,7 @@ impl Reason {
             Self::GuardObjects => "guard-objects",
             Self::NeedsLlm => "needs-llm",
             Self::LlmDeclined => "llm-declined",
+            Self::LlmUpdate => "llm-update",
             Self::LlmFailed => "llm-failed",
             Self::VerificationFailed => "verification-failed",
             Self::PrivateData => "private-data",

@@ -146,11 +146,16 @@ pub(super) fn llm(settings: &Settings) -> Result<Option<Arc<Llm>>, LlmError> {
 
 /// How to reach the LLM; `None` where none is to be asked.
 pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
-    let (Some(url), Some(model)) = (&settings.llm_url, &settings.llm_model) else {
+    let model = settings
+        .summary_model
+        .as_ref()
+        .or(settings.llm_model.as_ref());
+    let (Some(url), Some(model)) = (&settings.llm_url, model) else {
         return None;
     };
     let defaults = LlmSettings::new(url.expose(), model);
     settings.uses_llm().then(|| LlmSettings {
+        judge_model: settings.judge_model.clone(),
         api_key: settings.llm_key.clone(),
         timeout: settings.llm_timeout,
         total_time: defaults.total_time.max(settings.llm_timeout),

@@ -54,8 +54,11 @@ pub fn decisions(pairs: &[Pair], cases: &Cases, decided: &Decided) -> Vec<PairDe
     for left in &plan.groups_left {
         if let Some((case, _)) = left.members.first().and_then(|m| cases.place(&m.key)) {
             let decision = &mut decisions[case];
-            if left.reason == Reason::LlmDeclined && decision.verdict == Verdict::Unsure {
-                decision.verdict = Verdict::Different;
+            match left.reason {
+                _ if decision.verdict != Verdict::Unsure => {}
+                Reason::LlmDeclined => decision.verdict = Verdict::Different,
+                Reason::LlmUpdate => decision.verdict = Verdict::Update,
+                _ => {}
             }
             decision.reasons.push(reason(left.reason, &left.detail));
             decision

@@ -9,7 +9,7 @@ use super::{MergeError, Pipeline, Stations, WriteVector};
 use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
 use crate::summarize::SourceText;
-use crate::summarize::llm::{Answer, Llm, LlmError, Reply, Request};
+use crate::summarize::llm::{Answer, LeftOut, Llm, LlmError, Reply, Request};
 use crate::summarize::verify::verify;
 
 /// Farthest cosine distance of a merged text from any of its sources.
@@ -35,6 +35,10 @@ pub(super) struct Asked {
 
 /// A text that passed verification.
 struct Accepted {
+    /// Positions of the candidate's parts that it stands for, ascending.
+    parts: Vec<usize>,
+    /// Why it does not stand for the others, where there are others.
+    others: (Reason, String),
     text: String,
     vector_origin: VectorOrigin,
     vector: Vec<f32>,
@@ -60,53 +64,63 @@ impl Pipeline {
     ) -> Result<Asked, MergeError> {
         let mut said = Vec::new();
         for part in &candidate.parts {
-            said.extend(self.said(&draft.snapshot.memories[part.keep]).await?);
+            said.push(self.said(&draft.snapshot.memories[part.keep]).await?);
         }
         self.stations().ask(draft, candidate, said).await
     }
 }
 
 impl Stations {
-    /// Asks for one text that says what `said` says, for `candidate`. Where there is none, its
-    /// lossless parts are still merged.
+    /// Asks for one text that says what `said` says (for each part of the candidate what it stands
+    /// for). Parts that it does not stand for are still merged as far as they are lossless.
     pub(super) async fn ask(
         &self,
         draft: &Draft,
         candidate: &Candidate,
-        said: Vec<Said>,
+        said: Vec<Vec<Said>>,
     ) -> Result<Asked, MergeError> {
-        let sources = source_texts(said);
-        let kept = match self.text_for(draft, candidate, &sources).await? {
-            Ok(accepted) => {
-                return Ok(Asked {
-                    calls: accepted.calls,
-                    merges: vec![self.merge_of(draft, candidate, accepted)],
-                    left: Vec::new(),
-                    accepted: true,
-                    settled: true,
-                });
+        let sources = Sources::of(said);
+        let (mut merges, mut left) = (Vec::new(), Vec::new());
+        let (standing, others_left, calls, settled) =
+            match self.text_for(draft, candidate, &sources).await? {
+                Ok(accepted) => {
+                    let (parts, calls) = (accepted.parts.clone(), accepted.calls);
+                    let others = accepted.others.clone();
+                    merges.push(self.merge_of(draft, candidate, accepted));
+                    (parts, Some(others), calls, true)
+                }
+                Err(kept) => {
+                    let keeps = candidate.parts.iter().map(|part| part.keep);
+                    let findings = candidate.findings.clone();
+                    left.push(draft.left(keeps, kept.reason, kept.detail, findings));
+                    (Vec::new(), None, kept.calls, kept.settled)
+                }
+            };
+        let accepted = others_left.is_some();
+        let others = || (0..candidate.parts.len()).filter(|at| !standing.contains(at));
+        if let Some((reason, detail)) = others_left
+            && others().count() > 0
+        {
+            let keeps = candidate.parts.iter().map(|part| part.keep);
+            left.push(draft.left(keeps, reason, detail, candidate.findings.clone()));
+        }
+        for part in others().map(|at| &candidate.parts[at]) {
+            if !part.absorbed.is_empty() {
+                merges.push(draft.lossless(self.clock.id(), part));
             }
-            Err(kept) => kept,
-        };
-        let lossless = candidate
-            .parts
-            .iter()
-            .filter(|part| !part.absorbed.is_empty());
-        let keeps = candidate.parts.iter().map(|part| part.keep);
-        let findings = candidate.findings.clone();
+        }
         Ok(Asked {
-            merges: lossless
-                .map(|part| draft.lossless(self.clock.id(), part))
-                .collect(),
-            left: vec![draft.left(keeps, kept.reason, kept.detail, findings)],
-            accepted: false,
-            calls: kept.calls,
-            settled: kept.settled,
+            merges,
+            left,
+            accepted,
+            calls,
+            settled,
         })
     }
 
     fn merge_of(&self, draft: &Draft, candidate: &Candidate, accepted: Accepted) -> PlannedMerge {
-        let rows = || candidate.parts.iter().flat_map(Part::rows);
+        let parts = || accepted.parts.iter().map(|&at| &candidate.parts[at]);
+        let rows = || parts().flat_map(Part::rows);
         PlannedMerge {
             merge_id: self.clock.id(),
             partition: candidate.partition.clone(),
@@ -134,7 +148,7 @@ impl Stations {
         &self,
         draft: &Draft,
         candidate: &Candidate,
-        sources: &[SourceText],
+        sources: &Sources,
     ) -> Result<Result<Accepted, Kept>, MergeError> {
         let kept = |reason, detail: String, calls, settled| {
             Ok(Err(Kept {
@@ -162,7 +176,7 @@ impl Stations {
             }
             let request = Request {
                 memory_type,
-                sources,
+                sources: &sources.texts,
                 fault: fault.as_deref(),
             };
             match llm.summarize(&request).await {
@@ -173,14 +187,36 @@ impl Stations {
                     return kept(Reason::LlmDeclined, why, calls, true);
                 }
                 Ok(Reply {
-                    answer: Answer::Merged { text, .. },
+                    answer: Answer::Update { why },
+                    ..
+                }) => {
+                    return kept(Reason::LlmUpdate, why, calls, true);
+                }
+                Ok(Reply {
+                    answer: Answer::Merged { text, left_out, .. },
                     model,
                     usage,
                 }) => {
                     tokens += usage.prompt_tokens + usage.completion_tokens;
-                    match self.usable(draft, candidate, sources, text).await? {
-                        Ok((text, (vector_origin, vector))) => {
+                    let parts = sources.without(&left_out);
+                    let group = Group {
+                        draft,
+                        candidate,
+                        sources,
+                    };
+                    match self.usable(group, parts, text).await? {
+                        Ok(Usable {
+                            parts,
+                            text,
+                            vectored: (vector_origin, vector),
+                            faults,
+                        }) => {
                             return Ok(Ok(Accepted {
+                                parts,
+                                others: match faults {
+                                    Some(faults) => (Reason::VerificationFailed, faults),
+                                    None => (Reason::LlmDeclined, reasons(&left_out)),
+                                },
                                 text,
                                 vector_origin,
                                 vector,
@@ -210,44 +246,69 @@ impl Stations {
         kept(reason, fault.unwrap_or_default(), 2, true)
     }
 
-    /// The text, or, where that is faulty, the source that says all that the others say: an LLM
-    /// that rightly says "same" may write badly. Else the faults of the text.
+    /// The text and the parts that it stands for: all of `parts`. Where that is faulty, the source
+    /// that says all that most others say, and those: an LLM that rightly says "same" may write
+    /// badly. Else the faults of the text.
     async fn usable(
         &self,
-        draft: &Draft,
-        candidate: &Candidate,
-        sources: &[SourceText],
+        group: Group<'_>,
+        parts: Vec<usize>,
         text: String,
-    ) -> Result<Result<(String, Vectored), String>, MergeError> {
-        let faults = match self.verified(draft, candidate, sources, &text).await? {
-            Ok(vectored) => return Ok(Ok((text, vectored))),
+    ) -> Result<Result<Usable, String>, MergeError> {
+        if parts.len() < 2 {
+            return Ok(Err("it leaves nothing to merge".to_owned()));
+        }
+        let faults = match self.verified(group, &parts, &text).await? {
+            Ok(vectored) => {
+                return Ok(Ok(Usable {
+                    parts,
+                    text,
+                    vectored,
+                    faults: None,
+                }));
+            }
             Err(faults) => faults,
         };
-        let keeps = candidate.parts.iter().map(|part| part.keep);
-        let mut texts: Vec<&String> = keeps
-            .map(|row| &draft.snapshot.memories[row].text)
+        let mut covering: Vec<(Vec<usize>, &String)> = parts
+            .iter()
+            .take(MOST_COMPARED)
+            .map(|&at| (group.covered_by(at, &parts), group.text(at)))
+            .filter(|(covered, _)| covered.len() > 1)
             .collect();
-        texts.sort_by_key(|text| std::cmp::Reverse(text.chars().count()));
-        for text in texts {
-            if let Ok(vectored) = self.verified(draft, candidate, sources, text).await? {
-                return Ok(Ok((text.clone(), vectored)));
+        // The most first, then the shortest text, then the order of the parts.
+        covering.sort_by_key(|(covered, text)| {
+            (std::cmp::Reverse(covered.len()), text.chars().count())
+        });
+        for (covered, text) in covering {
+            if let Ok(vectored) = self.verified(group, &covered, text).await? {
+                return Ok(Ok(Usable {
+                    parts: covered,
+                    text: text.clone(),
+                    vectored,
+                    faults: Some(faults),
+                }));
             }
         }
         Ok(Err(faults))
     }
 
-    /// Whether the text may stand for the sources, and the vector to write with it.
+    /// Whether the text may stand for these parts, and the vector to write with it.
     async fn verified(
         &self,
-        draft: &Draft,
-        candidate: &Candidate,
-        sources: &[SourceText],
+        group: Group<'_>,
+        parts: &[usize],
         text: &str,
     ) -> Result<Result<Vectored, String>, MergeError> {
-        if let Err(faults) = says_what(sources, &candidate.partition.memory_type, text) {
+        let Group {
+            draft,
+            candidate,
+            sources,
+        } = group;
+        let memory_type = &candidate.partition.memory_type;
+        if let Err(faults) = says_what(&sources.of_parts(parts), memory_type, text) {
             return Ok(Err(faults));
         }
-        let keeps: Vec<usize> = candidate.parts.iter().map(|part| part.keep).collect();
+        let keeps: Vec<usize> = parts.iter().map(|&at| candidate.parts[at].keep).collect();
         let embedded = match (&self.embedder, draft.space.of_model) {
             (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
             _ => None,
@@ -280,18 +341,93 @@ impl Stations {
     }
 }
 
+/// Parts of a candidate that are compared with each other at most, where a text is faulty.
+const MOST_COMPARED: usize = 24;
+
+/// A text that passed verification, or a source in its place.
+struct Usable {
+    parts: Vec<usize>,
+    text: String,
+    vectored: Vectored,
+    /// What was wrong with the text that a source stands in for.
+    faults: Option<String>,
+}
+
+fn reasons(left_out: &[LeftOut]) -> String {
+    let reasons: Vec<&str> = left_out.iter().map(|left| left.why.as_str()).collect();
+    reasons.join("; ")
+}
+
+/// A candidate with what it was made of.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    draft: &'a Draft,
+    candidate: &'a Candidate,
+    sources: &'a Sources,
+}
+
+impl<'a> Group<'a> {
+    fn text(self, at: usize) -> &'a String {
+        &self.draft.snapshot.memories[self.candidate.parts[at].keep].text
+    }
+
+    /// The parts, `at` among them, that the text of the part `at` stands for.
+    fn covered_by(self, at: usize, parts: &[usize]) -> Vec<usize> {
+        let memory_type = &self.candidate.partition.memory_type;
+        let stands_for = |other: usize| {
+            let sources = self.sources.of_parts(&[at, other]);
+            verify(&sources, memory_type, self.text(at)).is_ok()
+        };
+        let compared = parts.iter().copied().take(MOST_COMPARED);
+        compared
+            .filter(|&other| other == at || stands_for(other))
+            .collect()
+    }
+}
+
 /// The texts that the LLM sees, oldest first, under ids made for this call.
-fn source_texts(mut said: Vec<Said>) -> Vec<SourceText> {
-    said.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-    said.dedup_by(|a, b| a == b);
-    let numbered = said.into_iter().zip(1..);
-    numbered
-        .map(|(said, number)| SourceText {
-            id: format!("m{number}"),
-            text: said.text,
-            said_at: said.at,
-        })
-        .collect()
+struct Sources {
+    texts: Vec<SourceText>,
+    /// For each part of the candidate, the positions of the texts that it stands for.
+    of_part: Vec<Vec<usize>>,
+}
+
+impl Sources {
+    fn of(said: Vec<Vec<Said>>) -> Self {
+        let mut all: Vec<&Said> = said.iter().flatten().collect();
+        all.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
+        all.dedup();
+        let place = |said: &Said| all.iter().position(|known| **known == *said);
+        let of_part = said
+            .iter()
+            .map(|said| said.iter().filter_map(place).collect())
+            .collect();
+        let numbered = all.iter().zip(1..);
+        let texts = numbered
+            .map(|(said, number)| SourceText {
+                id: format!("m{number}"),
+                text: said.text.clone(),
+                said_at: said.at,
+            })
+            .collect();
+        Self { texts, of_part }
+    }
+
+    /// The texts that some parts stand for.
+    fn of_parts(&self, parts: &[usize]) -> Vec<SourceText> {
+        let wanted = |at: &usize| parts.iter().any(|&part| self.of_part[part].contains(at));
+        let places = (0..self.texts.len()).filter(wanted);
+        places.map(|at| self.texts[at].clone()).collect()
+    }
+
+    /// The parts none of whose texts is left out.
+    fn without(&self, left_out: &[LeftOut]) -> Vec<usize> {
+        let is_out = |at: &usize| left_out.iter().any(|left| left.id == self.texts[*at].id);
+        let parts = 0..self.of_part.len();
+        parts
+            .filter(|&part| !self.of_part[part].iter().any(is_out))
+            .collect()
+    }
 }
 
 /// Whether a text says what its sources say, and nothing else; else all faults, as the second

@@ -288,7 +288,7 @@ impl Stations {
         let asked: Vec<Asked> = stream::iter(&candidates)
             .map(|candidate| {
                 let keeps = candidate.parts.iter().map(|part| part.keep);
-                let said = keeps.map(|row| Said::of(&draft.snapshot.memories[row]));
+                let said = keeps.map(|row| vec![Said::of(&draft.snapshot.memories[row])]);
                 self.ask(&draft, candidate, said.collect())
             })
             .buffered(self.options.llm_concurrency.max(1))

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{
-    Answer, LlmError,
+    Answer, LeftOut, LlmError,
     prompt::Rendered,
     wire::{Choice, Completion},
 };
@@ -13,12 +13,42 @@ use crate::summarize::SourceText;
 /// Longest reason for "different" that is kept, in characters.
 const MAX_REASON: usize = 300;
 
-/// The object that the model is asked for.
+/// The object that the model is asked for. Which memories the text stands for is told by `facts`,
+/// or by `used`, where a template of one's own asks for that.
 #[derive(Deserialize)]
 struct Wanted {
     verdict: String,
     text: String,
-    used: Vec<String>,
+    #[serde(default)]
+    facts: Option<Vec<Fact>>,
+    #[serde(default)]
+    used: Option<Vec<String>>,
+    #[serde(default)]
+    superseded: Vec<Superseded>,
+    #[serde(default)]
+    left_out: Vec<LeftOutBy>,
+}
+
+/// A thing that the text says, and the memories that say it.
+#[derive(Deserialize)]
+struct Fact {
+    #[serde(rename = "text")]
+    _text: String,
+    sources: Vec<String>,
+}
+
+/// A thing that a newer memory says otherwise.
+#[derive(Deserialize)]
+struct Superseded {
+    text: String,
+    source: String,
+}
+
+/// A memory that does not go with the others.
+#[derive(Deserialize)]
+struct LeftOutBy {
+    id: String,
+    reason: String,
 }
 
 /// Turns a completion into an answer, or says why it is none.
@@ -109,8 +139,8 @@ fn wanted(object: &str) -> Result<Wanted, LlmError> {
         // The parser's own words may quote the answer.
         let what = match error.classify() {
             serde_json::error::Category::Data => {
-                "the JSON does not have the fields verdict (a string), text (a string) and used \
-                 (an array of ids), each once"
+                "the JSON does not have the fields verdict (a string), text (a string), facts (an \
+                 array of objects with text and sources), superseded and left_out, each once"
             }
             _ => "it is not JSON",
         };
@@ -150,31 +180,86 @@ fn objects(text: &str) -> Vec<&str> {
 fn accept(wanted: Wanted, sources: &[SourceText]) -> Result<Answer, LlmError> {
     let text = wanted.text.trim();
     match wanted.verdict.as_str() {
-        "different" => Ok(Answer::Declined {
-            why: text.chars().take(MAX_REASON).collect(),
+        "different" => Ok(Answer::Declined { why: brief(text) }),
+        "update" => Ok(Answer::Update {
+            why: brief(&superseded(&wanted.superseded, text)),
+        }),
+        // What is superseded is not the same, whatever the verdict says.
+        "same" if !wanted.superseded.is_empty() => Ok(Answer::Update {
+            why: brief(&superseded(&wanted.superseded, text)),
         }),
         "same" if text.is_empty() => Err(LlmError::bad("the text is empty")),
         "same" => {
-            every_id_once(&wanted.used, sources)?;
+            let left_out = wanted.left_out;
+            let used = match (wanted.facts, wanted.used) {
+                (Some(facts), _) => distinct(facts.into_iter().flat_map(|fact| fact.sources)),
+                (None, Some(used)) => used,
+                (None, None) => {
+                    return Err(LlmError::bad(
+                        "the JSON does not have the fields facts or used",
+                    ));
+                }
+            };
+            let named = used.iter().chain(left_out.iter().map(|left| &left.id));
+            every_id_once(&named.cloned().collect::<Vec<_>>(), sources)?;
+            if used.len() < 2 && !left_out.is_empty() {
+                let why = left_out.into_iter().map(|left| left.reason).next();
+                let why = brief(&why.unwrap_or_default());
+                return Ok(Answer::Declined { why });
+            }
             Ok(Answer::Merged {
                 text: text.to_owned(),
-                used: wanted.used,
+                used,
+                left_out: left_out
+                    .into_iter()
+                    .map(|left| LeftOut {
+                        id: left.id,
+                        why: brief(&left.reason),
+                    })
+                    .collect(),
             })
         }
         _ => Err(LlmError::bad(
-            "the verdict is neither `same` nor `different`",
+            "the verdict is none of `same`, `update` and `different`",
         )),
     }
 }
 
+fn brief(reason: &str) -> String {
+    reason.chars().take(MAX_REASON).collect()
+}
+
+fn distinct(ids: impl Iterator<Item = String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for id in ids {
+        if !distinct.contains(&id) {
+            distinct.push(id);
+        }
+    }
+    distinct
+}
+
+/// What is superseded, in words; the text of the answer where nothing is named.
+fn superseded(named: &[Superseded], text: &str) -> String {
+    let named: Vec<String> = named
+        .iter()
+        .map(|s| format!("{} ({})", s.text, s.source))
+        .collect();
+    if named.is_empty() {
+        text.to_owned()
+    } else {
+        named.join("; ")
+    }
+}
+
 /// A merge of some of the memories, or of others, is not what was asked for.
-fn every_id_once(used: &[String], sources: &[SourceText]) -> Result<(), LlmError> {
+fn every_id_once(named: &[String], sources: &[SourceText]) -> Result<(), LlmError> {
     let known = |id: &String| sources.iter().any(|source| source.id == *id);
-    let times = |source: &SourceText| used.iter().filter(|id| **id == source.id).count();
-    let unknown = used.iter().filter(|id| !known(id)).count();
+    let times = |source: &SourceText| named.iter().filter(|id| **id == source.id).count();
+    let unknown = named.iter().filter(|id| !known(id)).count();
     if unknown > 0 {
         return Err(LlmError::bad(format!(
-            "{unknown} of the ids in `used` were never given"
+            "{unknown} of the ids in it were never given"
         )));
     }
     for source in sources {
@@ -183,10 +268,7 @@ fn every_id_once(used: &[String], sources: &[SourceText]) -> Result<(), LlmError
             0 => "misses",
             _ => "repeats",
         };
-        return Err(LlmError::bad(format!(
-            "`used` {fault} the id {}",
-            source.id
-        )));
+        return Err(LlmError::bad(format!("it {fault} the id {}", source.id)));
     }
     Ok(())
 }
@@ -211,8 +293,8 @@ mod tests {
     }
 
     fn is_merged(content: &str) -> bool {
-        matches!(answer(content), Ok(Answer::Merged { text, used })
-            if text == "Ana likes tea." && used == ["m2", "m1"])
+        matches!(answer(content), Ok(Answer::Merged { text, used, left_out })
+            if text == "Ana likes tea." && used == ["m2", "m1"] && left_out.is_empty())
     }
 
     fn fault(content: &str) -> String {
@@ -283,7 +365,7 @@ mod tests {
         assert!(fault(r#"{"verdict":"same","text":" ","used":["m1","m2"]}"#).contains("empty"));
         for verdict in ["maybe", "Same", ""] {
             let content = format!(r#"{{"verdict":"{verdict}","text":"x","used":["m1","m2"]}}"#);
-            assert!(fault(&content).contains("neither"), "{content}");
+            assert!(fault(&content).contains("none of"), "{content}");
         }
     }
 
@@ -299,6 +381,79 @@ mod tests {
         assert!(used(r#""m1","m2","m2""#).contains("repeats the id m2"));
         assert!(used(r#""m1","m2","m12""#).contains("1 of the ids"));
         assert!(used(r#""m1","M2""#).contains("never given"));
+    }
+
+    /// The form that the built-in templates ask for.
+    fn structured(verdict: &str, facts: &str, superseded: &str, left_out: &str) -> String {
+        format!(
+            r#"{{"verdict":"{verdict}","text":"Ana likes tea.","facts":[{facts}],
+                "superseded":[{superseded}],"left_out":[{left_out}]}}"#
+        )
+    }
+
+    #[test]
+    fn facts_name_the_memories_that_say_them() {
+        let facts = r#"{"text":"Ana","sources":["m2","m1"]},{"text":"tea","sources":["m1"]}"#;
+        assert!(is_merged(&structured("same", facts, "", "")));
+        let one = r#"{"text":"Ana","sources":["m1"]}"#;
+        assert!(fault(&structured("same", one, "", "")).contains("misses the id m2"));
+        let unknown = r#"{"text":"Ana","sources":["m1","m2","m7"]}"#;
+        assert!(fault(&structured("same", unknown, "", "")).contains("never given"));
+        assert!(fault(&structured("same", r#"{"sources":[]}"#, "", "")).contains("fields"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_neither_used_nor_unknown() {
+        let left = r#"{"id":"m2","reason":"another tea"}"#;
+        let one = r#"{"text":"Ana","sources":["m1"]}"#;
+        let why = "another tea".to_owned();
+        assert_eq!(
+            answer(&structured("same", one, "", left)),
+            Ok(Answer::Declined { why })
+        );
+        let both = r#"{"text":"Ana","sources":["m1","m2"]}"#;
+        assert!(fault(&structured("same", both, "", left)).contains("repeats the id m2"));
+        let unknown = r#"{"id":"m9","reason":"x"}"#;
+        assert!(fault(&structured("same", both, "", unknown)).contains("never given"));
+        let three = [
+            sources(),
+            vec![SourceText {
+                id: "m3".into(),
+                ..sources()[0].clone()
+            }],
+        ]
+        .concat();
+        let left = r#"{"id":"m3","reason":"another tea"}"#;
+        let accepted = accept(parse(&structured("same", both, "", left)).unwrap(), &three);
+        let Ok(Answer::Merged { used, left_out, .. }) = accepted else {
+            panic!("{accepted:?}")
+        };
+        assert_eq!(used, ["m1", "m2"]);
+        assert_eq!(
+            left_out,
+            [LeftOut {
+                id: "m3".into(),
+                why: "another tea".into()
+            }]
+        );
+    }
+
+    #[test]
+    fn what_is_superseded_makes_an_update_whatever_the_verdict() {
+        let both = r#"{"text":"Ana","sources":["m1","m2"]}"#;
+        let old = r#"{"text":"coffee","source":"m1"}"#;
+        for verdict in ["same", "update"] {
+            let why = "coffee (m1)".to_owned();
+            assert_eq!(
+                answer(&structured(verdict, both, old, "")),
+                Ok(Answer::Update { why })
+            );
+        }
+        let why = "Ana likes tea.".to_owned();
+        assert_eq!(
+            answer(&structured("update", "", "", "")),
+            Ok(Answer::Update { why })
+        );
     }
 
     #[test]
@@ -330,7 +485,8 @@ mod tests {
         #[test]
         fn any_text_comes_through_unchanged(text in "[^\\s\u{0}-\u{1f}](.*[^\\s])?") {
             let content = serde_json::json!({"verdict": "same", "text": text, "used": ["m1", "m2"]});
-            let expected = Answer::Merged { text, used: vec!["m1".to_owned(), "m2".to_owned()] };
+            let used = vec!["m1".to_owned(), "m2".to_owned()];
+            let expected = Answer::Merged { text, used, left_out: Vec::new() };
             proptest::prop_assert_eq!(answer(&format!("```json\n{content}\n```")), Ok(expected));
         }
     }

@@ -43,6 +43,9 @@ pub struct LlmSettings {
     /// Such as `https://api.openai.com/v1` or `http://localhost:11434`; without a path, `/v1` is
     /// meant.
     pub base_url: String,
+    /// A model that is asked first, on the same server; only what it calls the same goes on to
+    /// `model`, and both must agree.
+    pub judge_model: Option<String>,
     /// Sent as bearer token.
     pub api_key: Option<SecretString>,
     /// The model as the server names it.
@@ -81,6 +84,7 @@ impl LlmSettings {
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
+            judge_model: None,
             api_key: None,
             model: model.into(),
             timeout: Duration::from_secs(120),
@@ -118,8 +122,16 @@ pub enum Answer {
     Merged {
         /// The text that is to replace them, not empty, not verified yet.
         text: String,
-        /// Exactly the ids of the sources, in the model's order.
+        /// The ids of the sources that it stands for, in the model's order: two at least, and with
+        /// `left_out` exactly those that were sent.
         used: Vec<String>,
+        /// The sources that do not go with the others.
+        left_out: Vec<LeftOut>,
+    },
+    /// One memory says a newer value of what another one says.
+    Update {
+        /// What is superseded, in the model's own words (at most 300 characters).
+        why: String,
     },
     /// The memories are not one.
     Declined {
@@ -128,13 +140,30 @@ pub enum Answer {
     },
 }
 
+/// A source that the model left out of its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its id.
+    pub id: String,
+    /// The model's reason (at most 300 characters).
+    pub why: String,
+}
+
 impl Answer {
     /// The answer with its text changed by `change`.
     fn with_text<E>(self, change: impl FnOnce(&str) -> Result<String, E>) -> Result<Self, E> {
         Ok(match self {
-            Self::Merged { text, used } => Self::Merged {
+            Self::Merged {
+                text,
+                used,
+                left_out,
+            } => Self::Merged {
                 text: change(&text)?,
                 used,
+                left_out,
+            },
+            Self::Update { why } => Self::Update {
+                why: change(&why).unwrap_or(why),
             },
             Self::Declined { why } => Self::Declined {
                 why: change(&why).unwrap_or(why),
@@ -187,6 +216,7 @@ pub struct Reply {
 /// whether it can be used at all.
 #[derive(Debug)]
 pub struct Llm {
+    name: String,
     settings: LlmSettings,
     http: Arc<Http>,
     prompt: Arc<Prompt>,
@@ -214,6 +244,10 @@ impl Llm {
             )?),
             prompt: Arc::new(Prompt::load(settings.prompt.as_deref())?),
             slots: Arc::new(Semaphore::new(settings.max_concurrent.max(1))),
+            name: match &settings.judge_model {
+                Some(judge) => format!("{judge}, {}", settings.model),
+                None => settings.model.clone(),
+            },
             settings,
             dialect: Arc::default(),
             calls: AtomicU64::new(0),
@@ -232,6 +266,7 @@ impl Llm {
                 max_tokens,
                 ..self.settings.clone()
             },
+            name: self.name.clone(),
             http: Arc::clone(&self.http),
             prompt: Arc::clone(&self.prompt),
             dialect: Arc::clone(&self.dialect),
@@ -243,13 +278,13 @@ impl Llm {
         }
     }
 
-    /// The model, as it is configured.
+    /// The model, or both models, as configured.
     pub fn model(&self) -> &str {
-        &self.settings.model
+        &self.name
     }
 
     /// Name of the prompt template and the beginning of its SHA-256, such as
-    /// `merge-v1.en@0123456789ab`.
+    /// `merge-v2@0123456789ab`.
     pub fn prompt_version(&self) -> &str {
         self.prompt.version()
     }
@@ -298,7 +333,26 @@ impl Llm {
         result
     }
 
+    /// Where a model judges first, its word against a merge is the last one. A corrective question
+    /// goes to the one whose text was rejected.
     async fn ask(&self, request: &Request<'_>) -> Result<Reply, LlmError> {
+        let Some(judge) = self.settings.judge_model.as_deref() else {
+            return self.ask_model(&self.settings.model, request).await;
+        };
+        if request.fault.is_some() {
+            return self.ask_model(&self.settings.model, request).await;
+        }
+        let judged = self.ask_model(judge, request).await?;
+        if !matches!(judged.answer, Answer::Merged { .. }) {
+            return Ok(judged);
+        }
+        let mut reply = self.ask_model(&self.settings.model, request).await?;
+        reply.model = format!("{}, {}", judged.model, reply.model);
+        reply.usage = reply.usage.and(judged.usage);
+        Ok(reply)
+    }
+
+    async fn ask_model(&self, model: &str, request: &Request<'_>) -> Result<Reply, LlmError> {
         let chars = request
             .sources
             .iter()
@@ -312,7 +366,7 @@ impl Llm {
         let hidden = mask.as_ref().map(|mask| Hidden::of(mask, request));
         let request = hidden.as_ref().map_or(*request, Hidden::request);
         let prompt = self.prompt.render(&request)?;
-        let completion = self.complete(&prompt, request.sources).await?;
+        let completion = self.complete(model, &prompt, request.sources).await?;
         let usage = completion.usage.unwrap_or_default();
         self.tokens.fetch_add(
             usage.prompt_tokens.saturating_add(usage.completion_tokens),
@@ -326,9 +380,7 @@ impl Llm {
                 .map_err(|unknown| LlmError::bad(unknown.to_string()))?,
             None => answer,
         };
-        let model = completion
-            .model
-            .unwrap_or_else(|| self.settings.model.clone());
+        let model = completion.model.unwrap_or_else(|| model.to_owned());
         Ok(Reply {
             answer,
             model,
@@ -354,6 +406,7 @@ impl Llm {
     /// Sends the question until it is completed or nothing more may be tried.
     async fn complete(
         &self,
+        model: &str,
         prompt: &Rendered,
         sources: &[SourceText],
     ) -> Result<Completion, LlmError> {
@@ -374,7 +427,7 @@ impl Llm {
             let slot = self.slots.acquire().await;
             let timeout = attempts.timeout()?;
             self.spend_call()?;
-            let body = serde_json::to_string(&dialect.request(settings, prompt, sources))
+            let body = serde_json::to_string(&dialect.request(settings, model, prompt, sources))
                 .map_err(|error| HttpError::Settings(error.to_string()))?;
             match self.http.attempt(body, timeout).await {
                 Ok(body) => {

@@ -7,15 +7,19 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{LlmError, Request};
+use crate::judge::sentences::{is_han, is_kana};
 use crate::summarize::SourceText;
 
-const DEFAULT_NAME: &str = "merge-v1.en";
-const DEFAULT: &str = include_str!("../prompts/merge-v1.en.md");
+const DEFAULT_NAME: &str = "merge-v2";
+const DEFAULT: &str = include_str!("../prompts/merge-v2.en.md");
+const DEFAULT_HAN: &str = include_str!("../prompts/merge-v2.zh.md");
 
-/// A template that is known to render.
+/// Templates that are known to render.
 #[derive(Debug)]
 pub(super) struct Prompt {
     source: String,
+    /// The one for memories in Chinese, if there is one.
+    han: Option<String>,
     version: String,
 }
 
@@ -34,32 +38,41 @@ impl Prompt {
     /// of the blocks `system` and `user` missing or empty.
     pub(super) fn load(path: Option<&Path>) -> Result<Self, LlmError> {
         let Some(path) = path else {
-            return Self::new(DEFAULT_NAME, DEFAULT.to_owned());
+            return Self::new(
+                DEFAULT_NAME,
+                DEFAULT.to_owned(),
+                Some(DEFAULT_HAN.to_owned()),
+            );
         };
         let source = std::fs::read_to_string(path)
             .map_err(|error| LlmError::Template(format!("{}: {error}", path.display())))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::new(&name, source)
+        Self::new(&name, source, None)
     }
 
-    fn new(name: &str, source: String) -> Result<Self, LlmError> {
-        let hash = format!("{:x}", Sha256::digest(&source));
+    fn new(name: &str, source: String, han: Option<String>) -> Result<Self, LlmError> {
+        let mut hash = Sha256::new_with_prefix(&source);
+        han.iter().for_each(|han| hash.update(han));
+        let hash = format!("{:x}", hash.finalize());
         let prompt = Self {
             version: format!("{name}@{}", &hash[..12]),
             source,
+            han,
         };
         // Every branch once, so that a faulty template fails at the start and not in mid-run.
-        let sources = [SourceText {
-            id: "m1".to_owned(),
-            text: "text".to_owned(),
-            said_at: None,
-        }];
-        for (memory_type, fault) in [("", None), ("semantic", Some("fault"))] {
-            prompt.render(&Request {
-                memory_type,
-                sources: &sources,
-                fault,
-            })?;
+        for text in ["text", "记忆"] {
+            let sources = [SourceText {
+                id: "m1".to_owned(),
+                text: text.to_owned(),
+                said_at: None,
+            }];
+            for (memory_type, fault) in [("", None), ("semantic", Some("fault"))] {
+                prompt.render(&Request {
+                    memory_type,
+                    sources: &sources,
+                    fault,
+                })?;
+            }
         }
         Ok(prompt)
     }
@@ -69,13 +82,25 @@ impl Prompt {
         &self.version
     }
 
+    /// The template in the language of the memories, as far as there is one.
+    fn template(&self, sources: &[SourceText]) -> &str {
+        let chars = || sources.iter().flat_map(|source| source.text.chars());
+        let han = chars().filter(|c| is_han(*c)).count();
+        let kana = chars().any(is_kana);
+        let letters = chars().filter(|c| c.is_alphabetic()).count();
+        match &self.han {
+            Some(template) if !kana && 2 * han > letters => template,
+            _ => &self.source,
+        }
+    }
+
     pub(super) fn render(&self, request: &Request<'_>) -> Result<Rendered, LlmError> {
         let failed =
             |error: minijinja::Error| LlmError::Template(format!("{}: {error}", self.version));
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let mut rendered = environment
-            .template_from_str(&self.source)
+            .template_from_str(self.template(request.sources))
             .and_then(|template| {
                 template.render_captured(context! {
                     memory_type => quoted(request.memory_type),
@@ -218,9 +243,25 @@ mod tests {
     }
 
     #[test]
+    fn the_language_is_that_of_the_memories() {
+        let prompt = Prompt::load(None).unwrap();
+        let system = |text: &str| {
+            let sources = [source("m1", text)];
+            prompt.render(&request(&sources, None)).unwrap().system
+        };
+        assert!(system("Ana likes tea.").starts_with("You look after"));
+        assert!(system("安娜喜欢茶，工作用Python").starts_with("你负责"));
+        assert!(system("彼女は緑茶が好きです").starts_with("You look after"));
+        let own = Prompt::new("t", DEFAULT.to_owned(), None).unwrap();
+        let sources = [source("m1", "安娜喜欢茶")];
+        let rendered = own.render(&request(&sources, None)).unwrap();
+        assert!(rendered.system.starts_with("You look after"));
+    }
+
+    #[test]
     fn version_follows_the_template_text() {
         let built_in = Prompt::load(None).unwrap();
-        assert!(built_in.version().starts_with("merge-v1.en@"));
+        assert!(built_in.version().starts_with("merge-v2@"));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mine.md");
         std::fs::write(&path, DEFAULT).unwrap();
@@ -229,7 +270,11 @@ mod tests {
         let other = Prompt::load(Some(&path)).unwrap();
         let hash = |prompt: &Prompt| prompt.version().split('@').nth(1).unwrap().to_owned();
         assert!(same.version().starts_with("mine@"));
-        assert_eq!(hash(&same), hash(&built_in));
+        assert_ne!(
+            hash(&same),
+            hash(&built_in),
+            "it has no Chinese one beside it"
+        );
         assert_ne!(hash(&other), hash(&built_in));
     }
 
@@ -243,7 +288,7 @@ mod tests {
             "{% block system %}s{% endblock %}{% block user %}{% if fault %}{{ x }}{% endif %}u{% endblock %}",
             "{% block system %}",
         ] {
-            let result = Prompt::new("t", source.to_owned());
+            let result = Prompt::new("t", source.to_owned(), None);
             assert!(
                 matches!(result, Err(LlmError::Template(_))),
                 "{source}: {result:?}"

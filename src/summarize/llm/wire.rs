@@ -97,12 +97,13 @@ impl Dialect {
     pub(super) fn request<'a>(
         self,
         settings: &'a LlmSettings,
+        model: &'a str,
         prompt: &'a Rendered,
         sources: &[SourceText],
     ) -> ChatRequest<'a> {
         let limit = settings.max_output_tokens;
         ChatRequest {
-            model: &settings.model,
+            model,
             messages: [
                 Message {
                     role: "system",
@@ -130,6 +131,24 @@ impl Dialect {
 /// The form of the answer; `answer::read` checks the same, as servers may ignore it.
 fn schema(sources: &[SourceText]) -> Value {
     let ids: Vec<_> = sources.iter().map(|source| source.id.as_str()).collect();
+    let id = json!({ "type": "string", "enum": ids });
+    let list = |properties: &Value| {
+        let names: Vec<&String> = properties
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(n, _)| n)
+            .collect();
+        json!({
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": properties,
+                "required": names,
+                "additionalProperties": false,
+            },
+        })
+    };
     json!({
         "type": "json_schema",
         "json_schema": {
@@ -138,11 +157,16 @@ fn schema(sources: &[SourceText]) -> Value {
             "schema": {
                 "type": "object",
                 "properties": {
-                    "verdict": { "type": "string", "enum": ["same", "different"] },
+                    "verdict": { "type": "string", "enum": ["same", "update", "different"] },
                     "text": { "type": "string" },
-                    "used": { "type": "array", "items": { "type": "string", "enum": ids } },
+                    "facts": list(&json!({
+                        "text": { "type": "string" },
+                        "sources": { "type": "array", "items": id },
+                    })),
+                    "superseded": list(&json!({ "text": { "type": "string" }, "source": id })),
+                    "left_out": list(&json!({ "id": id, "reason": { "type": "string" } })),
                 },
-                "required": ["verdict", "text", "used"],
+                "required": ["verdict", "text", "facts", "superseded", "left_out"],
                 "additionalProperties": false,
             },
         },
@@ -180,6 +204,18 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// Tokens written, reasoning included.
     pub completion_tokens: u64,
+}
+
+impl Usage {
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            prompt_tokens: self.prompt_tokens.saturating_add(other.prompt_tokens),
+            completion_tokens: self
+                .completion_tokens
+                .saturating_add(other.completion_tokens),
+        }
+    }
 }
 
 #[cfg(test)]

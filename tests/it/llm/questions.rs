@@ -23,7 +23,7 @@ async fn a_good_answer_comes_with_model_and_usage() {
             (700, 20)
         );
         assert_eq!((llm.calls(), llm.tokens()), (1, 720));
-        let Answer::Merged { text, used } = reply.answer else {
+        let Answer::Merged { text, used, .. } = reply.answer else {
             panic!("{reply:?}")
         };
         assert_eq!(
@@ -41,7 +41,7 @@ async fn a_good_answer_comes_with_model_and_usage() {
     let schema = &sent["response_format"]["json_schema"];
     assert_eq!(schema["strict"], true);
     assert_eq!(
-        schema["schema"]["properties"]["used"]["items"]["enum"],
+        schema["schema"]["properties"]["left_out"]["items"]["properties"]["id"]["enum"],
         json!(["m1", "m2"])
     );
 }

@@ -38,12 +38,7 @@ async fn a_good_answer_is_written_recorded_and_can_be_undone() {
         (&author["by"], &author["model"]),
         (&json!("llm"), &json!("the-model-2"))
     );
-    assert!(
-        author["prompt"]
-            .as_str()
-            .unwrap()
-            .starts_with("merge-v1.en@")
-    );
+    assert!(author["prompt"].as_str().unwrap().starts_with("merge-v2@"));
     let tokens = questions[0].characters as u64 + 20;
     assert_eq!(
         (author["tokens"].as_u64(), author["calls"].as_u64()),
@@ -377,4 +372,141 @@ async fn people_are_told_what_the_llm_was_good_for() {
     ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
+}
+
+/// The answer in the form that the built-in templates ask for.
+fn structured(
+    question: &Question,
+    text: &str,
+    used: &[usize],
+    left_out: &[usize],
+) -> ResponseTemplate {
+    let ids: Vec<&String> = used.iter().map(|&at| &question.ids[at]).collect();
+    let left = |&at: &usize| json!({ "id": question.ids[at], "reason": "that is another drink" });
+    let answer = json!({
+        "verdict": "same",
+        "text": text,
+        "facts": [{ "text": "tea", "sources": ids }],
+        "superseded": [],
+        "left_out": left_out.iter().map(left).collect::<Vec<_>>(),
+    });
+    question.content(&answer.to_string())
+}
+
+#[tokio::test]
+async fn a_memory_that_the_llm_leaves_out_stays() {
+    let mut case = Case::new().await;
+    let texts = [
+        "Alice likes tea with honey",
+        "Alice likes tea with ginger",
+        "Alice likes milk",
+    ];
+    case.group(0, &texts).await;
+    case.responds(|request: &Request| {
+        let question = Question::read(request);
+        structured(
+            &question,
+            "Alice likes tea with honey, ginger",
+            &[0, 1],
+            &[2],
+        )
+    })
+    .await;
+    let ended = case.merge(&[]).await;
+    ended.assert_exit(0);
+    assert_eq!(ended.merged().len(), 1);
+    assert_eq!(ended.llm(), [1, 1, 0, 0]);
+    assert_eq!(ended.reasons(), ["llm-declined"]);
+    assert_eq!(ended.detail(), "that is another drink");
+    assert_eq!(
+        case.memory("memory:g0-0").await["content"],
+        "Alice likes tea with honey, ginger"
+    );
+    assert_eq!(
+        case.memory("memory:g0-2").await["content"],
+        "Alice likes milk"
+    );
+    assert_eq!(case.metadata("memory:g0-0").await["source_count"], 2);
+}
+
+#[tokio::test]
+async fn what_the_llm_calls_a_newer_value_is_not_merged() {
+    let mut case = Case::with_pairs(1).await;
+    let before = case.picture().await;
+    case.responds(|request: &Request| {
+        let question = Question::read(request);
+        let old = json!([{ "text": "honey", "source": question.ids[0] }]);
+        let answer = json!({
+            "verdict": "update", "text": "", "facts": [], "superseded": old, "left_out": [],
+        });
+        question.content(&answer.to_string())
+    })
+    .await;
+    let ended = case.merge(&[]).await;
+    assert_eq!(ended.reasons(), ["llm-update"]);
+    assert_eq!(ended.detail(), "honey (m1)");
+    assert_eq!(case.picture().await, before);
+}
+
+#[tokio::test]
+async fn where_a_text_is_faulty_the_source_that_says_most_stands_for_those_it_says() {
+    let mut case = Case::new().await;
+    let texts = [
+        "Alice likes tea with honey",
+        "Alice likes tea with honey in the garden",
+        "Alice likes milk",
+    ];
+    case.group(0, &texts).await;
+    case.responds(|request: &Request| Question::read(request).same("Alice likes drinks"))
+        .await;
+    let ended = case.merge(&[]).await;
+    ended.assert_exit(0);
+    assert_eq!(ended.llm(), [1, 1, 0, 0]);
+    assert_eq!(ended.reasons(), ["verification-failed"]);
+    let memory = case.memory("memory:g0-0").await;
+    assert_eq!(
+        memory["content"],
+        "Alice likes tea with honey in the garden"
+    );
+    assert_eq!(
+        case.memory("memory:g0-2").await["content"],
+        "Alice likes milk"
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_judges_first_has_the_last_word_against_a_merge() {
+    let mut case = Case::with_pairs(1).await;
+    let before = case.picture().await;
+    let model = |request: &Request| request.body_json::<Value>().unwrap()["model"].clone();
+    let play = move |says_no: &'static str| {
+        move |request: &Request| {
+            let question = Question::read(request);
+            if model(request) == says_no {
+                let no = json!({ "verdict": "different", "text": "two teas", "used": [] });
+                question.content(&no.to_string())
+            } else {
+                good(request)
+            }
+        }
+    };
+    let models = ["--judge-model", "small", "--summary-model", "large"];
+    for (says_no, calls) in [("small", 1), ("large", 2)] {
+        case.responds(play(says_no)).await;
+        let ended = case
+            .merge(&[&models[..], &["--ledger-days", "90"]].concat())
+            .await;
+        assert_eq!(ended.reasons(), ["llm-declined"], "{says_no}");
+        assert_eq!(case.questions().await.len(), calls, "{says_no}");
+        assert_eq!(case.picture().await, before);
+        // Forget the verdict.
+        let remembered: Vec<String> = case.redis(&["KEYS", "memfold:*"]).await;
+        for key in remembered {
+            case.redis::<()>(&["DEL", &key]).await;
+        }
+    }
+    case.responds(play("nobody")).await;
+    let ended = case.merge(&models).await;
+    assert_eq!(ended.merged().len(), 1);
+    assert_eq!(case.questions().await.len(), 2);
 }

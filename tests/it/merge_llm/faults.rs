@@ -161,7 +161,7 @@ const TWICE: &[Row] = &[
         requests: 2,
         reason: "llm-failed",
         exit: 4,
-        says: "1 of the ids in `used` were never given",
+        says: "1 of the ids in it were never given",
     },
     Row {
         name: "a missing id",
