@@ -177,6 +177,10 @@ settings! {
         index ("NAME"): Option<String> = "";
         /// How the memories are laid out in it (see `memfold inspect`)
         layout ("LAYOUT"): LayoutName = "redisvl";
+        /// Namespaces that hold the memories of users, such as memories/{user}; * stands for any label (layouts with namespaces)
+        namespace ("PATTERN"): Option<String> = "";
+        /// Name of the index with the vectors, where the layout has one of its own; unset = the usual one beside --index
+        vector_index ("NAME"): Option<String> = "";
     }
     "Fields of a memory" {
         /// Field that holds the text

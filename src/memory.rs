@@ -56,6 +56,29 @@ pub struct Memory {
     pub merge_id: Option<String>,
     /// Whether the library says that it must never go: it may take a result, but not retire.
     pub pinned: bool,
+    /// What the library embeds around the text, if it embeds more than that.
+    pub frame: Option<Frame>,
+}
+
+impl Memory {
+    /// What the library embeds of a memory like this with the text `text`.
+    pub fn embedded(&self, text: &str) -> String {
+        match &self.frame {
+            None => text.to_owned(),
+            Some(Frame { before, after }) => {
+                format!("{before}{}{after}", serde_json::Value::from(text))
+            }
+        }
+    }
+}
+
+/// The JSON around a text that is embedded with it; the text stands between as a JSON string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What comes before the text.
+    pub before: String,
+    /// What comes after it.
+    pub after: String,
 }
 
 /// Why a memory or a group was left alone. Each is counted and shown; none is silent.
@@ -106,6 +129,10 @@ pub enum Reason {
     GroupTooLarge,
     /// The members expire at different times.
     DifferentExpiry,
+    /// The value has no single text that could be replaced: it is structured, or serialised.
+    Structured,
+    /// A vector whose memory is gone.
+    Orphan,
     /// It must never go, and so must another one that says the same.
     Pinned,
     /// A member changed between snapshot and commit.
@@ -151,6 +178,8 @@ impl Reason {
             Self::Deleted => "deleted",
             Self::GroupTooLarge => "group-too-large",
             Self::DifferentExpiry => "different-expiry",
+            Self::Structured => "structured",
+            Self::Orphan => "orphan",
             Self::Pinned => "pinned",
             Self::Changed => "changed",
             Self::NotVisible => "not-visible",

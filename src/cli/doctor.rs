@@ -2,6 +2,7 @@
 
 mod embedding;
 mod llm;
+mod memories;
 mod permissions;
 mod server;
 
@@ -62,6 +63,9 @@ async fn checks(settings: &Settings) -> Vec<Check> {
     of_store.push(server::undo_store(&mut conn, facts.storage).await);
     of_store.extend(permissions::checks(&mut conn, settings.index(), Some(&facts)).await);
     of_store.append(&mut checks);
+    if let Ok(layout) = &layout {
+        of_store.extend(memories::checks(&mut conn, &facts, layout.as_ref()).await);
+    }
     if let (Some(embedder), Ok(layout)) = (embedder, layout) {
         of_store.push(embedding::proof(&mut conn, &facts, layout.as_ref(), embedder).await);
     }

@@ -44,12 +44,12 @@ const KNOWN: &[(&[&str], &str, &str)] = &[
     (
         &["prefix", "key", "field_name", "embedding"],
         "the vectors of a LangGraph store",
-        LATER,
+        "the items are in the index beside it",
     ),
     (
         &["prefix", "key", "created_at"],
         "the items of a LangGraph store",
-        LATER,
+        "--layout langgraph-store, and --namespace for where the memories of a user are",
     ),
     (
         &["memory_hash", "namespace", "vector"],

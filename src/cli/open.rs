@@ -60,6 +60,8 @@ fn layout_options(settings: &Settings) -> Options {
         created_at: settings.fields_created_at.clone(),
         metadata: settings.fields_metadata.clone(),
         scope: settings.fields_scope.clone(),
+        namespace: settings.namespace.clone(),
+        vector_index: settings.vector_index.clone(),
         naive_zone: settings.timezone.clone(),
     }
 }

@@ -80,6 +80,7 @@ impl Cases {
             expires_at_ms: None,
             merge_id: None,
             pinned: false,
+            frame: None,
         });
         if is_blank(text) {
             self.leave(Reason::EmptyText, "the text is empty");

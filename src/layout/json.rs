@@ -14,6 +14,11 @@ impl Path {
         Self(vec![name.to_owned()])
     }
 
+    /// The names from the root down.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.0
+    }
+
     /// Whether this is the member `name` of the root.
     pub(crate) fn is_root(&self, name: &[u8]) -> bool {
         matches!(self.0.as_slice(), [only] if only.as_bytes() == name)

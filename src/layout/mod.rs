@@ -10,6 +10,7 @@ mod hash;
 #[cfg(test)]
 mod hash_testing;
 mod json;
+mod langgraph;
 mod mem0;
 mod metadata;
 mod pyrepr;
@@ -245,8 +246,14 @@ pub trait Layout: Send + Sync {
         Vec::new()
     }
 
+    /// The own key of the memory that another key belongs to; the inverse of
+    /// [`Layout::other_keys`].
+    fn own_key(&self, _other: &str) -> Option<String> {
+        None
+    }
+
     /// The index that holds the vectors, if it is not that of the memories' own keys. Its keys are
-    /// the first of [`Layout::other_keys`].
+    /// the first of [`Layout::other_keys`], and it has the listing's field as well.
     fn vector_index(&self) -> Option<&IndexFacts> {
         None
     }
@@ -271,6 +278,12 @@ pub trait Layout: Send + Sync {
 
     /// The originals that a memory stands for: those of its provenance, or itself.
     fn leaves(&self, source: &Source) -> Vec<Leaf>;
+
+    /// What agents know the memory by, where that is not its key: fields of the index and their
+    /// values. No undo brings it back while another key has the same.
+    fn identity(&self, _source: &Source) -> Vec<(String, String)> {
+        Vec::new()
+    }
 
     /// Builds what replaces the sources, on the records of `sources[survivor]`: with exactly the
     /// keys that the survivor has.

@@ -304,6 +304,7 @@ impl Redisvl {
             digest: stored.digest(),
             merge_id: provenance.map(|own| own.merge_id),
             pinned: false,
+            frame: None,
         };
         Ok(Reading { memory, vector })
     }

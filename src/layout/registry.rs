@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::{Layout, agent_memory_server, mem0, redisvl};
+use super::{Layout, agent_memory_server, langgraph, mem0, redisvl};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
 
@@ -28,6 +28,10 @@ pub struct Options {
     pub metadata: Option<String>,
     /// Further fields that divide memories: what differs in one of them never meets.
     pub scope: Vec<String>,
+    /// The namespaces that hold memories, with `{user}` where the user's id stands.
+    pub namespace: Option<String>,
+    /// The index with the vectors, where it is another than that of the memories' own keys.
+    pub vector_index: Option<String>,
     /// The time zone of dates that name none.
     pub naive_zone: TimeZone,
 }
@@ -43,6 +47,8 @@ impl Default for Options {
             created_at: None,
             metadata: None,
             scope: Vec::new(),
+            namespace: None,
+            vector_index: None,
             naive_zone: TimeZone::UTC,
         }
     }
@@ -67,7 +73,12 @@ pub struct Kind {
 pub type Opened = Result<Arc<dyn Layout>, StoreError>;
 
 /// Every layout.
-const KINDS: &[Kind] = &[redisvl::KIND, mem0::KIND, agent_memory_server::KIND];
+const KINDS: &[Kind] = &[
+    redisvl::KIND,
+    langgraph::KIND,
+    mem0::KIND,
+    agent_memory_server::KIND,
+];
 
 /// The names of all layouts.
 pub const NAMES: [&str; KINDS.len()] = {

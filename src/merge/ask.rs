@@ -309,11 +309,23 @@ impl Stations {
             return Ok(Err(faults));
         }
         let keeps: Vec<usize> = parts.iter().map(|&at| candidate.parts[at].keep).collect();
-        let embedded = match (&self.embedder, draft.space.of_model) {
-            (Some(embedder), true) => Some(embed(Arc::clone(embedder), text.to_owned()).await?),
-            _ => None,
+        // What the index would hold, and what is compared with the sources where they are compared by
+        // texts of their own.
+        let rows = parts.iter().flat_map(|&at| candidate.parts[at].rows());
+        let survivor = draft.survivor(rows);
+        let in_index = survivor.map_or_else(|| text.to_owned(), |memory| memory.embedded(text));
+        let embedder = self.embedder.as_ref().filter(|_| draft.space.of_model);
+        let embedded = match embedder {
+            Some(embedder) => Some(embed(Arc::clone(embedder), in_index.clone()).await?),
+            None => None,
         };
-        if let Some(vector) = &embedded {
+        let compared = match embedder {
+            Some(embedder) if draft.space.embedded.is_some() && in_index != text => {
+                Some(embed(Arc::clone(embedder), text.to_owned()).await?)
+            }
+            _ => embedded.clone(),
+        };
+        if let Some(vector) = &compared {
             let vectors = draft.vectors();
             let far = keeps
                 .iter()

@@ -228,6 +228,7 @@ impl Pipeline {
                         .collect(),
                     expires_at_ms: source.memory.expires_at_ms,
                     keys: keys_of(source),
+                    identity: self.layout.identity(source),
                 })
                 .collect(),
             companions: Vec::new(),

@@ -95,10 +95,15 @@ impl Draft {
     /// known for longest. A pinned memory comes first; memories without a date come last; ties go
     /// to the smaller key.
     pub(super) fn oldest(&self, rows: impl Iterator<Item = usize>) -> String {
-        rows.map(|row| &self.snapshot.memories[row])
-            .min_by_key(|m| age(m))
-            .map(|m| m.key.clone())
+        self.survivor(rows)
+            .map(|memory| memory.key.clone())
             .unwrap_or_default()
+    }
+
+    /// The memory whose key the result of a merge of `rows` takes.
+    pub(super) fn survivor(&self, rows: impl Iterator<Item = usize>) -> Option<&Memory> {
+        rows.map(|row| &self.snapshot.memories[row])
+            .min_by_key(|memory| age(memory))
     }
 
     /// A group of one partition's rows that stays as it is.

@@ -158,7 +158,7 @@ fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
             let memory = &snapshot.memories[row];
             (
                 memory.key.clone(),
-                memory.text.clone(),
+                memory.embedded(&memory.text),
                 snapshot.vectors.row(row).to_vec(),
             )
         })

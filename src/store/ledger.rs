@@ -48,6 +48,9 @@ pub struct SourceRecord {
     /// Its keys, its own first, where the layout keeps it on several; `digest` is of all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<KeyRecord>,
+    /// What agents know it by, where that is not its key: fields of the index and their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identity: Vec<(String, String)>,
 }
 
 /// One key of a merge that is not a whole memory, as it was.
@@ -449,6 +452,7 @@ pub(crate) mod tests {
                 leaves: vec!["1".to_owned()],
                 expires_at_ms: Some(1_900_000_000_123),
                 keys: vec![],
+                identity: vec![],
             }],
             companions: vec![],
             parents: vec!["01L".to_owned()],

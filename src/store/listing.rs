@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redis::aio::ConnectionManager;
+use redis::aio::{ConnectionLike, ConnectionManager};
 use redis::{Cmd, Value};
 
 use crate::layout::{Layout, Listing};
@@ -168,6 +168,65 @@ async fn by_value(
     Ok(found)
 }
 
+/// Keys in the index of the vectors that belong to none of the memories `own`; of those whose value of
+/// the listing's field is the user's.
+pub(crate) async fn orphans(
+    conn: &mut ConnectionManager,
+    layout: &dyn Layout,
+    is_users: impl Fn(&str) -> bool,
+    own: &Keys,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let (Some(facts), Listing::Value(field)) = (layout.vector_index(), layout.listing()) else {
+        return Ok(Vec::new());
+    };
+    let vectors = by_value(conn, facts, field, is_users).await?;
+    let own_key = |key: &[u8]| layout.own_key(std::str::from_utf8(key).ok()?);
+    let lone: Vec<_> = vectors
+        .into_keys()
+        .filter_map(|key| own_key(&key).map(|own_key| (key, own_key)))
+        .filter(|(_, own_key)| !own.contains_key(own_key.as_bytes()))
+        .collect();
+    if lone.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A memory that the index does not hold, or that came meanwhile, is no reason.
+    let mut pipe = redis::pipe();
+    for (_, own_key) in &lone {
+        pipe.cmd("EXISTS").arg(own_key);
+    }
+    let there: Vec<bool> = pipe.query_async(conn).await?;
+    let lone = lone.into_iter().zip(there);
+    Ok(lone
+        .filter(|(_, there)| !there)
+        .map(|((key, _), _)| key)
+        .collect())
+}
+
+/// The first key outside `but` whose fields have just these values, if the index holds one.
+pub(crate) async fn twin(
+    con: &mut impl ConnectionLike,
+    index: &str,
+    fields: &[(String, String)],
+    but: &[&str],
+) -> Result<Option<String>, StoreError> {
+    let mut query = aggregate(index, "*");
+    query.arg("LOAD").arg(fields.len() + 1).arg("@__key");
+    for (name, _) in fields {
+        query.arg(format!("@{name}"));
+    }
+    let mut found = None;
+    pages(con, index, query, |row| {
+        let mut values = fields.iter();
+        let same = values.all(|(name, value)| row.get(name) == Some(value.as_bytes()));
+        let key = row.get("__key").map(String::from_utf8_lossy);
+        if let Some(key) = key.filter(|key| same && !but.contains(&&**key)) {
+            found.get_or_insert(key.into_owned());
+        }
+    })
+    .await?;
+    Ok(found)
+}
+
 /// The keys of the user by a TAG field, or all where the index cannot tell.
 pub(crate) async fn by_tag(
     conn: &mut ConnectionManager,
@@ -219,6 +278,21 @@ pub(crate) fn can_express(kind: &FieldKind, user: &str) -> bool {
         && user.trim() == user
         && !user.contains(char::is_control)
         && separator.is_none_or(|separator| !user.contains(separator))
+}
+
+/// Every key of an index, whoever it is of.
+pub(crate) async fn everything(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+) -> Result<Keys, StoreError> {
+    let mut keys = Keys::new();
+    if facts.failures > 0 {
+        keys = scan(conn, facts).await?;
+    }
+    let indexed = indexed(conn, facts).await?.into_iter();
+    keys.extend(indexed.map(|key| (key, Found::Indexed)));
+    keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
+    Ok(keys)
 }
 
 async fn indexed(
@@ -296,7 +370,7 @@ pub(crate) fn aggregate(index: &str, query: &str) -> Cmd {
 
 /// Runs an aggregation to its last page.
 async fn pages(
-    conn: &mut ConnectionManager,
+    conn: &mut impl ConnectionLike,
     index: &str,
     query: Cmd,
     mut each: impl FnMut(&Row),
@@ -309,16 +383,16 @@ async fn pages(
 }
 
 /// An aggregation, page by page. Who stops before its end closes it.
-pub(crate) struct Pages<'a> {
-    conn: &'a mut ConnectionManager,
+pub(crate) struct Pages<'a, C> {
+    conn: &'a mut C,
     index: &'a str,
     /// The first question, until it is asked.
     query: Option<Cmd>,
     open: Option<i64>,
 }
 
-impl<'a> Pages<'a> {
-    pub(crate) fn new(conn: &'a mut ConnectionManager, index: &'a str, query: Cmd) -> Self {
+impl<'a, C: ConnectionLike> Pages<'a, C> {
+    pub(crate) fn new(conn: &'a mut C, index: &'a str, query: Cmd) -> Self {
         Self {
             conn,
             index,
@@ -371,7 +445,7 @@ impl<'a> Pages<'a> {
 }
 
 /// Gives a cursor back; the server has few. It forgets an unread one by itself, so errors pass.
-async fn close(conn: &mut ConnectionManager, index: &str, cursor: i64) {
+async fn close(conn: &mut impl ConnectionLike, index: &str, cursor: i64) {
     let mut command = redis::cmd("FT.CURSOR");
     command.arg("DEL").arg(index).arg(cursor);
     let _: Result<Value, _> = command.query_async(conn).await;

@@ -8,6 +8,7 @@ pub mod index;
 pub mod listing;
 pub mod records;
 pub mod snapshot;
+pub mod survey;
 pub mod vector;
 pub mod vector_field;
 

@@ -19,7 +19,7 @@ const COUNT: &str = "__memfold_count";
 ///
 /// They are candidates: the ids on the keys decide, and a snapshot checks them.
 pub struct Users<'a> {
-    pages: Pages<'a>,
+    pages: Pages<'a, ConnectionManager>,
     names: Names,
     layout: &'a dyn Layout,
 }

@@ -58,6 +58,11 @@ pub async fn snapshot(
     }
     let keys = listing::candidates(conn, &now, layout, user).await?;
     let mut collected = Collected::new(user);
+    let is_users = |value: &str| layout.user_of(value).is_some_and(|of| of == user);
+    for orphan in listing::orphans(conn, layout, is_users, &keys).await? {
+        let detail = "a vector whose memory is gone; it takes a place in every vector search";
+        collected.leave(&String::from_utf8_lossy(&orphan), Reason::Orphan, detail);
+    }
     read(conn, facts, layout, keys, &mut collected).await?;
     listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
@@ -207,7 +212,8 @@ impl Collected {
         });
     }
 
-    fn into_snapshot(self) -> Result<Snapshot, StoreError> {
+    fn into_snapshot(mut self) -> Result<Snapshot, StoreError> {
+        self.left_alone.sort_by(|a, b| a.key.cmp(&b.key));
         let shape = (self.memories.len(), self.dims);
         let vectors = Array2::from_shape_vec(shape, self.numbers)
             .map_err(|error| StoreError::Protocol(error.to_string()))?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Pinned, Retire, State, StoredRecord, show};
-use super::{Storage, StoreError, keys};
+use super::{Storage, StoreError, keys, listing};
 use crate::memory::Digest;
 
 /// How far an undo may go.
@@ -78,6 +78,19 @@ pub enum UndoError {
         merge_id: String,
         /// The key.
         key: String,
+    },
+    /// A memory was written anew, under another key.
+    #[error(
+        "what agents know {key} by was written again, at {by}; undoing merge {merge_id} would give \
+         them two. Delete one of them through the agent's library first"
+    )]
+    Replaced {
+        /// The merge.
+        merge_id: String,
+        /// The source.
+        key: String,
+        /// The key that has its identity now.
+        by: String,
     },
     /// The result was merged again.
     #[error(
@@ -218,6 +231,7 @@ async fn undo_one(
     if stored.merge.retire == Retire::Delete {
         return Err(UndoError::Deleted(merge_id.to_owned()));
     }
+    refuse_twins(con, &stored.merge).await?;
     let new_id = (options.new_id)();
     let spec = spec(&stored, options, veto)?;
     let args =
@@ -225,6 +239,23 @@ async fn undo_one(
     let keys = keys_of(&stored.merge, &new_id);
     let reply = functions.call(con, Function::Undo, &keys, &[&args]).await?;
     outcome(&stored.merge, &reply)
+}
+
+/// Refuses to bring back a memory that an agent has written anew under another key. Where a source's
+/// own key is taken, the function on the server says so.
+async fn refuse_twins(con: &mut impl ConnectionLike, merge: &MergeRecord) -> Result<(), UndoError> {
+    let pinned: Vec<&str> = merge.pinned().iter().map(|pinned| pinned.key).collect();
+    for source in merge.sources.iter().filter(|s| !s.identity.is_empty()) {
+        let twin = listing::twin(con, &merge.index, &source.identity, &pinned).await?;
+        if let Some(by) = twin {
+            return Err(UndoError::Replaced {
+                merge_id: merge.merge_id.clone(),
+                key: source.key.clone(),
+                by,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn spec<'a>(

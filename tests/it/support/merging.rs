@@ -139,6 +139,7 @@ impl Case {
                 leaves: vec![key.clone()],
                 expires_at_ms: (at >= 0).then_some(at),
                 keys: vec![],
+                identity: vec![],
             });
         }
         Ok(MergeRecord {

@@ -1,0 +1,113 @@
+//! What the layout makes of the store: how much would be read, what is left alone, what is
+//! rewritten.
+
+use redis::aio::ConnectionManager;
+
+use super::Check;
+use crate::cli::render::count;
+use crate::layout::Layout;
+use crate::store::index::IndexFacts;
+use crate::store::survey::{Survey, survey};
+
+pub(super) async fn checks(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+) -> Vec<Check> {
+    let mut checks = vec![rewritten(layout)];
+    match survey(conn, facts, layout).await {
+        Ok(survey) => checks.extend(told(&survey)),
+        Err(error) => checks.push(Check::failed("memories", error)),
+    }
+    checks
+}
+
+fn rewritten(layout: &dyn Layout) -> Check {
+    let fields = layout.fields();
+    let names = |wanted: bool| {
+        let fields = fields.iter().filter(|field| field.rewritten == wanted);
+        let names: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
+        names.join(", ")
+    };
+    let found = format!(
+        "{}: a merge rewrites {} of one memory and keeps {} and all else",
+        layout.name(),
+        names(true),
+        names(false)
+    );
+    Check::ok("layout", found)
+}
+
+fn told(survey: &Survey) -> Vec<Check> {
+    let memories = count(survey.memories, "memory", "memories");
+    let mut found = format!("{memories} of {}", count(survey.users, "user", "users"));
+    if survey.read < survey.keys {
+        found += &format!(" in the first {} of {} keys", survey.read, survey.keys);
+    }
+    if survey.passed_over > 0 {
+        found += &format!(
+            "; {} cannot be any",
+            count(survey.passed_over, "key", "keys")
+        );
+    }
+    let mut checks = vec![Check::ok("memories", found)];
+    for concern in &survey.concerns {
+        let (found, advice) = (concern.found.clone(), concern.advice.clone());
+        checks.push(if concern.refuses {
+            Check::fail("state", found, advice)
+        } else {
+            Check::warn("state", found, advice)
+        });
+    }
+    for (reason, left) in &survey.left_alone {
+        let found = format!(
+            "{} {reason}: {} (first: {})",
+            left.count, left.detail, left.key
+        );
+        checks.push(Check::skipped("left alone", found));
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::check::Status;
+    use crate::layout::Concern;
+    use crate::memory::Reason;
+    use crate::store::survey::Left;
+
+    #[test]
+    fn what_is_left_alone_is_counted_by_reason() {
+        let left = Left {
+            count: 3,
+            key: "store:1".into(),
+            detail: "the value is serialised".into(),
+        };
+        let concern = Concern {
+            refuses: true,
+            found: "being rebuilt".into(),
+            advice: "wait".into(),
+        };
+        let survey = Survey {
+            keys: 9,
+            read: 8,
+            passed_over: 1,
+            memories: 5,
+            users: 1,
+            left_alone: [(Reason::Structured, left)].into(),
+            concerns: vec![concern],
+        };
+        let checks = told(&survey);
+        let found: Vec<&str> = checks.iter().map(|check| &*check.found).collect();
+        assert_eq!(
+            found,
+            [
+                "5 memories of 1 user in the first 8 of 9 keys; 1 key cannot be any",
+                "being rebuilt",
+                "3 structured: the value is serialised (first: store:1)",
+            ]
+        );
+        assert_eq!(checks[1].status, Status::Fail);
+    }
+}

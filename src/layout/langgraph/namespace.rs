@@ -1,0 +1,118 @@
+//! Namespaces: tuples of labels, stored as one escaped text, and the pattern that names users by
+//! them.
+
+/// The labels of a stored namespace. The library joins them by dots and escapes punctuation, the
+/// dots too; a text with a dot that is not escaped is none that it can find.
+pub(super) fn decode(stored: &str) -> Option<Vec<String>> {
+    let mut labels = vec![String::new()];
+    let mut chars = stored.chars();
+    while let Some(c) = chars.next() {
+        let (c, escaped) = match c {
+            '\\' => (chars.next()?, true),
+            c => (c, false),
+        };
+        match (c, escaped) {
+            ('.', true) => labels.push(String::new()),
+            ('.', false) => return None,
+            (c, _) => labels.last_mut()?.push(c),
+        }
+    }
+    Some(labels)
+}
+
+/// Which namespaces hold memories of users: labels divided by `/`, each a text, `*` for any, or one
+/// with `{user}` where the user's id stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern(Vec<Label>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Label {
+    Is(String),
+    Any,
+    User { before: String, after: String },
+}
+
+impl Pattern {
+    /// The one of LangMem's documentation.
+    pub(super) const USUAL: &str = "memories/{user}";
+
+    /// Reads a pattern; the error says what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let label = |label: &str| match (label, label.split_once("{user}")) {
+            ("*", _) => Label::Any,
+            (_, Some((before, after))) => Label::User {
+                before: before.to_owned(),
+                after: after.to_owned(),
+            },
+            _ => Label::Is(label.to_owned()),
+        };
+        if text.matches("{user}").count() != 1 {
+            return Err(format!(
+                "the namespace pattern `{text}` must name {{user}} once, as in `{}`",
+                Self::USUAL
+            ));
+        }
+        Ok(Self(text.split('/').map(label).collect()))
+    }
+
+    /// The user of a namespace, if the whole of it fits.
+    pub(super) fn user(&self, labels: &[String]) -> Option<String> {
+        if labels.len() != self.0.len() {
+            return None;
+        }
+        let mut user = None;
+        for (wanted, label) in self.0.iter().zip(labels) {
+            match wanted {
+                Label::Is(text) if text == label => {}
+                Label::Is(_) => return None,
+                Label::Any => {}
+                Label::User { before, after } => {
+                    let rest = label.strip_prefix(before.as_str())?;
+                    user = Some(rest.strip_suffix(after.as_str())?.to_owned());
+                }
+            }
+        }
+        user
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_namespaces_are_taken_apart_as_they_were_put_together() {
+        for (stored, labels) in [
+            (r"memories\.alice", &["memories", "alice"][..]),
+            (r"u\.a\,b", &["u", "a,b"]),
+            (r"u\.x\ y\ ", &["u", "x y "]),
+            (r"u\.a\\b\/c", &["u", r"a\b/c"]),
+            ("one", &["one"]),
+            (r"a\.|é", &["a", "|é"]),
+        ] {
+            assert_eq!(decode(stored).unwrap(), labels, "{stored}");
+        }
+        assert_eq!(decode("memories.alice"), None);
+        assert_eq!(decode(r"memories\"), None);
+    }
+
+    #[test]
+    fn the_pattern_must_fit_as_a_whole_and_byte_for_byte() {
+        let user = |pattern: &str, labels: &[&str]| {
+            let labels: Vec<String> = labels.iter().map(|&l| l.to_owned()).collect();
+            Pattern::parse(pattern).unwrap().user(&labels)
+        };
+        let usual = |labels: &[&str]| user(Pattern::USUAL, labels);
+        assert_eq!(usual(&["memories", "alice"]).as_deref(), Some("alice"));
+        assert_eq!(usual(&["memories", "Alice "]).as_deref(), Some("Alice "));
+        assert_eq!(usual(&["Memories", "alice"]), None);
+        assert_eq!(usual(&["memories"]), None);
+        assert_eq!(usual(&["memories", "alice", "work"]), None);
+        let found = user("*/user-{user}/facts", &["x", "user-7", "facts"]);
+        assert_eq!(found.as_deref(), Some("7"));
+        assert_eq!(user("*/user-{user}/facts", &["x", "7", "facts"]), None);
+        for wrong in ["memories", "", "{user}/{user}", "{User}"] {
+            assert!(Pattern::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+"""LangGraph's RedisStore and memfold on one store: the agent finds one memory where it had several, and later all of them again."""
+
+import json
+import time
+
+import pytest
+from conftest import MemfoldFailed
+from langgraph_store import answers, store
+from store import documents
+
+ALICE = ("memories", "alice")
+WINDOW = "User prefers window seats on flights"
+OTHERS = {
+    "o1": "User prefers aisle seats on flights",
+    "o2": "User does not prefer window seats on flights",
+    "o3": "User is allergic to peanuts",
+}
+REPEATED = {"a1": WINDOW, "a2": "user prefers window seats on flights.", "a3": WINDOW}
+SHAPES = {
+    "tool": lambda text: {"content": text},
+    "manager": lambda text: {"kind": "Memory", "content": {"content": text}},
+}
+
+
+@pytest.fixture
+def memfold(memfold):
+    memfold.settings |= {"MEMFOLD_LAYOUT": "langgraph-store"}
+    del memfold.settings["MEMFOLD_INDEX"]
+    return memfold
+
+
+@pytest.fixture
+def embed(minilm):
+    return lambda texts: [minilm.embed(text) for text in texts]
+
+
+def put_all(made, shape, namespace=ALICE, texts=REPEATED | OTHERS, **options):
+    for key, text in texts.items():
+        made.put(namespace, key, shape(text), **options)
+        time.sleep(0.002)  # times are told in microseconds; the first is to be the oldest for sure
+
+
+def merged_keys(report: dict) -> tuple[str, list[str]]:
+    assert report["not_committed"] == [], report["not_committed"]
+    [done] = report["merged"]
+    return done["result_key"], done["retired"]
+
+
+@pytest.mark.parametrize("storage", ["json", "hash"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_the_library_answers_as_if_it_had_held_the_merged_memory_alone(redis, embed, memfold, shape, storage):
+    made = store(redis, embed, vector_storage_type=storage)
+    put_all(made, shape)
+    before = documents(redis)
+
+    [report] = memfold.merge("alice")
+
+    merged_keys(report)
+    assert len(documents(redis)) == len(before) - 4, "both keys of each retired item are gone"
+    kept = made.get(ALICE, "a1").value
+    keys = [*REPEATED, *OTHERS]
+    queries = ["Which seat?", "peanuts"]
+    found = [answers(made, ALICE, query, keys) for query in queries]
+
+    # What the agent does next finds the same store as memfold left it.
+    assert made.get(ALICE, "a2") is None and made.get(ALICE, "a3") is None
+    assert memfold.merge("alice")[0]["merged"] == []
+    [merge] = report["merged"]
+    memfold("undo", merge["merge_id"])
+    assert documents(redis) == before
+
+    redis.flushall()
+    alone = store(redis, embed, vector_storage_type=storage)
+    put_all(alone, shape, texts=OTHERS)
+    alone.put(ALICE, "a1", kept)
+    assert found == [answers(alone, ALICE, query, keys) for query in queries]
+
+
+def test_the_agent_updates_and_deletes_the_merged_item(redis, embed, memfold):
+    made = store(redis, embed)
+    put_all(made, SHAPES["tool"])
+    memfold.merge("alice")
+
+    made.put(ALICE, "a1", {"content": "User prefers seats by the window"})
+    assert made.get(ALICE, "a1").value == {"content": "User prefers seats by the window"}
+    made.put(ALICE, "a2", {"content": "User has a dog"})
+    assert made.get(ALICE, "a2").value == {"content": "User has a dog"}
+    for key in ("a1", "a2", *OTHERS):
+        made.delete(ALICE, key)
+    assert documents(redis) == {}, "nothing of an item is left, no vector either"
+    assert made.search(ALICE, query="seats", limit=2) == []
+
+
+def test_an_item_that_was_written_again_is_not_doubled_by_undo(redis, embed, memfold):
+    made = store(redis, embed)
+    put_all(made, SHAPES["tool"])
+    [report] = memfold.merge("alice")
+    merge_id = report["merged"][0]["merge_id"]
+
+    made.put(ALICE, "a3", {"content": "User has a dog"})
+    before = documents(redis)
+    with pytest.raises(MemfoldFailed, match="written again") as refused:
+        memfold("undo", merge_id)
+    assert refused.value.code == 7
+    assert documents(redis) == before
+
+    made.delete(ALICE, "a3")
+    memfold("undo", merge_id)
+    assert made.get(ALICE, "a3").value == {"content": WINDOW}
+
+
+def test_expiry_is_kept_on_both_keys(redis, embed, memfold):
+    made = store(redis, embed, ttl={"default_ttl": 60, "refresh_on_read": True})
+    put_all(made, SHAPES["tool"], ttl=60)
+    before = documents(redis)
+    assert all(document.expires_at > 0 for document in before.values())
+
+    [report] = memfold.merge("alice")
+
+    merged_keys(report)
+    after = documents(redis)
+    assert all(document.expires_at > 0 for document in after.values())
+    # Reading makes an item live longer, which is no change of it.
+    assert made.get(ALICE, "a1").value["content"].lower().startswith("user prefers window")
+    memfold("undo", report["merged"][0]["merge_id"])
+    assert documents(redis) == before
+
+
+USERS = ["alice", "Alice", "alice ", "alice,bob", "alices", "ali", "alice@x-y", "users", "user"]
+
+
+def test_users_with_similar_names_never_meet(redis, embed, memfold):
+    made = store(redis, embed)
+    # The library itself deletes an item of `alice` when one of `Alice` with the same key is put.
+    for number, user in enumerate(USERS):
+        put_all(made, SHAPES["tool"], ("memories", user), {f"{key}-{number}": text for key, text in REPEATED.items()})
+    before = documents(redis)
+
+    reports = {report["user"]: report for report in memfold.merge(*USERS)}
+
+    owner = {key: json.loads(d.body)["prefix"] for key, d in before.items()}
+    for user in USERS:
+        result, retired = merged_keys(reports[user])
+        assert len({owner[key.encode()] for key in [result, *retired]}) == 1
+        assert len(retired) == 2
+    assert memfold.json("inspect") is not None
+    again = memfold.merge()
+    assert {report["user"] for report in again} == set(USERS)
+
+
+def test_hundreds_of_namespaces_are_all_found(redis, minilm, memfold):
+    vector = minilm.embed("a")
+    made = store(redis, lambda texts: [vector] * len(texts))
+    users = [f"u{number}" for number in range(250)]
+    for user in users:
+        made.put(("memories", user), f"k-{user}", {"content": "User likes tea"})
+    plans = memfold.merge(options=("--dry-run", "--distance", "stored"))
+    assert {plan["user"] for plan in plans} == set(users)
+
+
+def test_what_is_no_plain_memory_is_left_alone(redis, embed, memfold):
+    made = store(redis, embed)
+    value = {"content": {"name": "Ann", "age": 60}}
+    for key in ("s1", "s2"):
+        made.put(ALICE, key, value)
+        made.put(ALICE, f"{key}-none", {"content": "User likes tea"}, index=False)
+        made.put(("elsewhere", "alice"), f"{key}-x", {"content": "User likes tea"})
+    made.put(ALICE, "m1", {"kind": "Memory", "content": {"content": "User likes tea"}})
+    made.put(ALICE, "t1", {"content": "User likes tea"})
+    made.put(ALICE, "lost", {"content": "User likes tea"})
+    [lost] = [key for key, d in documents(redis).items() if json.loads(d.body)["key"] == "lost" and b"vectors" not in key]
+    redis.delete(lost)
+    before = documents(redis)
+
+    [report] = memfold.merge("alice")
+
+    assert report["merged"] == []
+    reasons = sorted(left["reason"] for left in report["plan"]["left_alone"])
+    assert reasons == ["no-vector", "no-vector", "orphan", "structured", "structured"]
+    assert documents(redis) == before
+
+
+def test_a_put_while_memfold_works_wins(redis, embed, memfold, tmp_path):
+    made = store(redis, embed)
+    put_all(made, SHAPES["tool"])
+    plan = tmp_path / "plan.json"
+    memfold("merge", "--user", "alice", "--dry-run", "--plan-out", str(plan))
+
+    made.put(ALICE, "a2", {"content": "User has a dog"})
+    before = documents(redis)
+    report = memfold.json("apply", str(plan), codes=(4,))["users"][0]
+
+    assert [left["reason"] for left in report["not_committed"]] == ["changed"]
+    assert documents(redis) == before
+
+
+def test_a_field_of_the_value_is_embedded_where_the_index_says_so(redis, embed, memfold):
+    made = store(redis, embed, fields=["text"])
+    put_all(made, lambda text: {"text": text, "source": "chat"})
+    [report] = memfold.merge("alice")
+    merged_keys(report)
+    assert made.get(ALICE, "a1").value["source"] == "chat"
+    assert [item.key for item in made.search(ALICE, query=WINDOW, limit=2)][0] == "a1"
+    assert made.search(ALICE, query=WINDOW, limit=10, filter={"source": "chat"})[0].key == "a1"
