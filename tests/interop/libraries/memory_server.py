@@ -12,6 +12,7 @@ redis_url, embed_url = sys.argv[1:]
 os.environ.update(
     REDIS_URL=redis_url,
     REDISVL_VECTOR_DIMENSIONS="384",
+    EMBEDDING_MODEL="openai/e5-query",  # of a model that it knows, it would ask the dimensions
     OPENAI_API_KEY="none",
     LITELLM_LOCAL_MODEL_COST_MAP="True",
     ENABLE_DISCRETE_MEMORY_EXTRACTION="false",
@@ -70,8 +71,14 @@ def search(query: str, limit: int, user_id: str, namespace: str | None = None, s
     return [plain(memory) for memory in loop.run_until_complete(found).memories]
 
 
+def start():
+    """Makes the index if there is none."""
+    loop.run_until_complete(factory._memory_vector_db.index.create(overwrite=True))
+
+
 serve(
     {
+        "start": start,
         "add": add,
         "search": search,
         "get": lambda id: plain(loop.run_until_complete(server.get_long_term_memory_by_id(id))),
