@@ -202,3 +202,19 @@ def test_a_field_of_the_value_is_embedded_where_the_index_says_so(redis, embed, 
     assert made.get(ALICE, "a1").value["source"] == "chat"
     assert [item.key for item in made.search(ALICE, query=WINDOW, limit=2)][0] == "a1"
     assert made.search(ALICE, query=WINDOW, limit=10, filter={"source": "chat"})[0].key == "a1"
+
+
+def test_doctor_says_what_it_would_read_and_leave(redis, embed, memfold):
+    made = store(redis, embed)
+    put_all(made, SHAPES["manager"])
+    made.put(ALICE, "s1", {"kind": "Profile", "content": {"name": "Ann", "age": 60}})
+    made.put(("elsewhere", "alice"), "x1", {"content": "User likes tea"})
+    before = documents(redis)
+
+    checks = memfold.json("doctor", codes=(0, 1))["checks"]
+
+    told = {name: [check["found"] for check in checks if check["name"] == name] for name in ("memories", "left alone", "layout")}
+    assert told["memories"] == ["6 memories of 1 user"]
+    assert [found.split(":")[0] for found in told["left alone"]] == ["1 not-a-memory", "1 structured"]
+    assert "updated_at" in told["layout"][0]
+    assert documents(redis) == before
