@@ -119,6 +119,8 @@ pub enum Reason {
     LlmFailed,
     /// The LLM's text failed verification, twice.
     VerificationFailed,
+    /// An LLM wrote a text again and again, and the originals of the first are gone.
+    Generations,
     /// A memory holds personal data or secrets, which are not sent to the LLM.
     PrivateData,
     /// A memory gives orders to whoever reads it; no LLM is asked about it.
@@ -173,6 +175,7 @@ impl Reason {
             Self::LlmUpdate => "llm-update",
             Self::LlmFailed => "llm-failed",
             Self::VerificationFailed => "verification-failed",
+            Self::Generations => "generations",
             Self::PrivateData => "private-data",
             Self::GivesOrders => "gives-orders",
             Self::Deleted => "deleted",

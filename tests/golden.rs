@@ -252,3 +252,30 @@ fn another_file() {
         }
     }
 }
+
+/// docs/faults.md says which test keeps which fault out: each must be there.
+#[test]
+fn every_test_that_the_docs_name_exists() {
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut code = String::new();
+    sources(&root.join("src"), &mut code);
+    sources(&root.join("tests"), &mut code);
+    let docs = std::fs::read_to_string(root.join("docs/faults.md")).unwrap();
+    let named: Vec<&str> = docs.split('`').skip(1).step_by(2).collect();
+    assert!(named.len() > 80, "{}", named.len());
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

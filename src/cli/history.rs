@@ -2,21 +2,29 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
-use super::render::{escape, moment, table, user};
-use super::{Context, json, open};
+use super::render::{escape, escape_json, moment, table, user};
+use super::{Context, json, open, own_pairs};
 use crate::store::{Entry, Event, history};
 
 /// List what was merged and undone, newest first
 ///
 /// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources}]}.
+///
+/// With --as-pairs: one labelled pair a line, as `memfold eval` and `memfold calibrate` read them.
+/// The memories of a merge that stands are `same`, those of a merge that was undone are
+/// `different`. Merges whose originals cannot be read any more (the undo window has passed, or they
+/// were changed) are left out.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Only this user, exactly as stored
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Most entries to list
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    /// Most entries to list [default: 20, with --as-pairs all]
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+    /// Your own decisions as labelled pairs; they hold memory texts
+    #[arg(long, conflicts_with = "json")]
+    as_pairs: bool,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -24,7 +32,22 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut conn = open::store(&context.settings).await?;
-    let entries = history(&mut conn, args.user.as_deref(), args.limit).await?;
+    let usual = if args.as_pairs { usize::MAX } else { 20 };
+    let limit = args.limit.unwrap_or(usual);
+    let entries = history(&mut conn, args.user.as_deref(), limit).await?;
+    if args.as_pairs {
+        let found = own_pairs::of(&mut conn, context, &entries).await?;
+        for pair in &found.pairs {
+            let line = escape_json(&pair.to_string());
+            context.out.data(&format!("{line}\n"))?;
+        }
+        if found.unreadable > 0 {
+            let count = found.unreadable;
+            let note = format!("{count} merges are left out: their originals cannot be read");
+            context.out.note(&note);
+        }
+        return Ok(Exit::Done);
+    }
     if args.json {
         context.out.json(&document(&entries))?;
     } else if entries.is_empty() {

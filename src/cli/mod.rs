@@ -18,6 +18,7 @@ mod man;
 mod merge;
 mod open;
 mod output;
+mod own_pairs;
 mod plan_file;
 mod progress;
 mod render;

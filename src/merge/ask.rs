@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::{Candidate, Draft};
 use super::judged::Part;
-use super::originals::Said;
+use super::originals::{MOST_GENERATIONS, Said};
 use super::{MergeError, Pipeline, Stations, WriteVector};
 use crate::embed::{Embedder, distance};
 use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
@@ -62,9 +62,26 @@ impl Pipeline {
         draft: &Draft,
         candidate: &Candidate,
     ) -> Result<Asked, MergeError> {
-        let mut said = Vec::new();
+        let (mut said, mut oldest) = (Vec::new(), 0);
         for part in &candidate.parts {
-            said.push(self.said(&draft.snapshot.memories[part.keep]).await?);
+            let memory = &draft.snapshot.memories[part.keep];
+            let texts = self.said(memory).await?;
+            if texts.iter().any(|said| said.text == memory.text) {
+                oldest = oldest.max(self.generations(memory).await?);
+            }
+            said.push(texts);
+        }
+        if oldest >= MOST_GENERATIONS {
+            let detail = format!(
+                "an LLM wrote a text over {oldest} generations, and the originals are gone"
+            );
+            let kept = Kept {
+                reason: Reason::Generations,
+                detail,
+                calls: 0,
+                settled: true,
+            };
+            return Ok(self.stations().keep(draft, candidate, kept));
         }
         self.stations().ask(draft, candidate, said).await
     }
@@ -80,42 +97,54 @@ impl Stations {
         said: Vec<Vec<Said>>,
     ) -> Result<Asked, MergeError> {
         let sources = Sources::of(said);
-        let (mut merges, mut left) = (Vec::new(), Vec::new());
-        let (standing, others_left, calls, settled) =
-            match self.text_for(draft, candidate, &sources).await? {
-                Ok(accepted) => {
-                    let (parts, calls) = (accepted.parts.clone(), accepted.calls);
-                    let others = accepted.others.clone();
-                    merges.push(self.merge_of(draft, candidate, accepted));
-                    (parts, Some(others), calls, true)
-                }
-                Err(kept) => {
-                    let keeps = candidate.parts.iter().map(|part| part.keep);
-                    let findings = candidate.findings.clone();
-                    left.push(draft.left(keeps, kept.reason, kept.detail, findings));
-                    (Vec::new(), None, kept.calls, kept.settled)
-                }
-            };
-        let accepted = others_left.is_some();
-        let others = || (0..candidate.parts.len()).filter(|at| !standing.contains(at));
-        if let Some((reason, detail)) = others_left
-            && others().count() > 0
-        {
+        let accepted = match self.text_for(draft, candidate, &sources).await? {
+            Ok(accepted) => accepted,
+            Err(kept) => return Ok(self.keep(draft, candidate, kept)),
+        };
+        let (calls, (reason, detail)) = (accepted.calls, accepted.others.clone());
+        let stands_for = |at: &usize| accepted.parts.contains(at);
+        let others: Vec<&Part> = (0..candidate.parts.len())
+            .filter(|at| !stands_for(at))
+            .map(|at| &candidate.parts[at])
+            .collect();
+        let mut left = Vec::new();
+        if !others.is_empty() {
             let keeps = candidate.parts.iter().map(|part| part.keep);
             left.push(draft.left(keeps, reason, detail, candidate.findings.clone()));
         }
-        for part in others().map(|at| &candidate.parts[at]) {
-            if !part.absorbed.is_empty() {
-                merges.push(draft.lossless(self.clock.id(), part));
-            }
-        }
+        let mut merges = self.lossless(draft, others);
+        merges.push(self.merge_of(draft, candidate, accepted));
         Ok(Asked {
             merges,
             left,
-            accepted,
+            accepted: true,
             calls,
-            settled,
+            settled: true,
         })
+    }
+
+    /// No text was accepted: the originals stay, but for what is lossless.
+    fn keep(&self, draft: &Draft, candidate: &Candidate, kept: Kept) -> Asked {
+        let keeps = candidate.parts.iter().map(|part| part.keep);
+        let findings = candidate.findings.clone();
+        Asked {
+            merges: self.lossless(draft, candidate.parts.iter()),
+            left: vec![draft.left(keeps, kept.reason, kept.detail, findings)],
+            accepted: false,
+            calls: kept.calls,
+            settled: kept.settled,
+        }
+    }
+
+    fn lossless<'a>(
+        &self,
+        draft: &Draft,
+        parts: impl IntoIterator<Item = &'a Part>,
+    ) -> Vec<PlannedMerge> {
+        let absorbing = parts.into_iter().filter(|part| !part.absorbed.is_empty());
+        absorbing
+            .map(|part| draft.lossless(self.clock.id(), part))
+            .collect()
     }
 
     fn merge_of(&self, draft: &Draft, candidate: &Candidate, accepted: Accepted) -> PlannedMerge {

@@ -24,7 +24,31 @@ impl Said {
     }
 }
 
+/// Times that an LLM may rewrite what it wrote itself, once the originals are gone.
+pub(super) const MOST_GENERATIONS: usize = 3;
+
 impl Pipeline {
+    /// How many LLM texts stand between `memory` and its originals; 0 where its own text is one.
+    pub(super) async fn generations(&self, memory: &Memory) -> Result<usize, MergeError> {
+        let mut deepest = 0;
+        let first = memory.merge_id.iter().map(|id| (id.clone(), 0));
+        let mut open: Vec<(String, usize)> = first.collect();
+        while let Some((merge_id, above)) = open.pop() {
+            // Where the record is gone too, its text counts as written by an LLM.
+            let stored = store::show(&mut self.conn.clone(), &merge_id).await?;
+            let by_llm = stored
+                .as_ref()
+                .is_none_or(|s| matches!(s.merge.author, Author::Llm { .. }));
+            let depth = above + usize::from(by_llm);
+            deepest = deepest.max(depth);
+            if depth < MOST_GENERATIONS {
+                let parents = stored.map(|s| s.merge.parents).unwrap_or_default();
+                open.extend(parents.into_iter().map(|parent| (parent, depth)));
+            }
+        }
+        Ok(deepest)
+    }
+
     /// What `memory` stands for: its own text, or, where an LLM wrote that, the texts of which it
     /// was made, over all generations.
     pub(super) async fn said(&self, memory: &Memory) -> Result<Vec<Said>, MergeError> {

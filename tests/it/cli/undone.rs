@@ -215,3 +215,30 @@ async fn show_and_history_tell_the_story() {
     assert_eq!(events, ["undone", "merged"]);
     world.run(&["show", &id]).ends(0).shows(&["undone"]);
 }
+
+#[tokio::test]
+async fn own_decisions_come_as_labelled_pairs() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Alice", 0).await;
+    world.put_twins("bob", "Bob", 1).await;
+    world.merge("alice");
+    let undone = world.merge("bob");
+    let id = undone["merged"][0]["merge_id"].as_str().unwrap().to_owned();
+    world.run(&["undo", &id]).ends(0);
+    let done = world.run(&["history", "--as-pairs"]).ends(0);
+    let pairs: Vec<Value> = done
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(pairs.len(), 2, "{done:?}");
+    let labels: Vec<&Value> = pairs.iter().map(|pair| &pair["label"]).collect();
+    assert_eq!(labels, ["different", "same"], "newest first");
+    assert!(pairs[0]["id"].as_str().unwrap().starts_with(&id));
+    assert!(pairs[1]["a"].as_str().unwrap().contains("Alice"));
+    let path = world.cli.path("own.jsonl");
+    std::fs::write(&path, &done.stdout).unwrap();
+    world
+        .run(&["eval", path.to_str().unwrap(), "--json"])
+        .ends(0);
+}

@@ -137,3 +137,78 @@ async fn an_undone_merge_is_not_asked_for_until_a_member_changes() {
         "Alice likes tea with honey, lemon"
     );
 }
+
+const HERBS: [&str; 12] = [
+    "honey", "ginger", "lemon", "mint", "sage", "thyme", "anise", "clove", "fennel", "cinnamon",
+    "basil", "lavender",
+];
+
+/// The texts of all live memories together.
+async fn said(case: &mut Case) -> String {
+    let keys: Vec<String> = case.redis(&["KEYS", "memory:*"]).await;
+    let mut texts = String::new();
+    for key in keys {
+        texts += case.memory(&key).await["content"].as_str().unwrap();
+        texts += ". ";
+    }
+    texts
+}
+
+#[tokio::test]
+async fn ten_rounds_of_a_growing_group_lose_no_fact() {
+    let mut case = Case::new().await;
+    case.responds(good).await;
+    for (round, herb) in HERBS.iter().enumerate() {
+        let memory = Mem {
+            created_at: format!("2026-03-{:02}T00:00:00", round + 1),
+            ..Mem::new(&format!("Alice likes tea with {herb}"), &near(0, round))
+        };
+        case.put(&format!("r{round:02}"), &memory).await;
+        case.merge(&[]).await.assert_exit(0);
+        let said = said(&mut case).await;
+        for known in &HERBS[..=round] {
+            assert!(
+                said.contains(known),
+                "round {round}: {known} is gone from {said}"
+            );
+        }
+    }
+    assert_eq!(case.picture().await.len(), 1);
+    assert_eq!(
+        case.metadata("memory:r00").await["source_count"],
+        HERBS.len()
+    );
+    // Every round but the first started from the originals.
+    let last = case.questions().await.pop().unwrap();
+    assert_eq!(last.texts.len(), HERBS.len());
+}
+
+#[tokio::test]
+async fn once_the_originals_are_gone_an_llm_rewrites_its_text_a_few_times_only() {
+    let mut case = Case::new().await;
+    case.responds(good).await;
+    let mut reasons = Vec::new();
+    for (round, herb) in HERBS.iter().enumerate().take(8) {
+        let text = format!("Alice likes tea with {herb}");
+        case.put(&format!("r{round:02}"), &Mem::new(&text, &near(0, round)))
+            .await;
+        let ended = case.merge(&[]).await;
+        ended.assert_exit(0);
+        reasons.extend(ended.reasons());
+        let copies: Vec<String> = case.redis(&["KEYS", "memfold:undo:*"]).await;
+        for key in copies {
+            case.redis::<()>(&["DEL", &key]).await;
+        }
+        let said = said(&mut case).await;
+        for known in &HERBS[..=round] {
+            assert!(
+                said.contains(known),
+                "round {round}: {known} is gone from {said}"
+            );
+        }
+    }
+    assert!(
+        reasons.iter().any(|reason| reason == "generations"),
+        "{reasons:?}"
+    );
+}

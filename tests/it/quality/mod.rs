@@ -19,7 +19,7 @@ use std::time::Duration;
 use memfold::clock::SystemClock;
 use memfold::embed::{DEFAULT_MODEL, Embedder, Manifest, Onnx};
 use memfold::eval::run::Cases;
-use memfold::eval::{groups, input, pairs};
+use memfold::eval::{groups, input, pairs, rate::Rate};
 use memfold::memory::Threshold;
 use memfold::merge::{Distance, MergeOptions, Stations, TtlRule, WriteVector};
 use memfold::summarize::llm::Llm;
@@ -238,5 +238,53 @@ async fn other_files() {
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         show(&path.display().to_string(), &measure(&text).await);
+    }
+}
+
+const BEGIN: &str = "<!-- quality:begin (scripts/quality --record) -->\n";
+const END: &str = "<!-- quality:end -->";
+
+/// The table of the README, from the recorded figures.
+fn table(recorded: &Recorded) -> String {
+    let mut lines = vec![
+        "| | pairs: merged | pairs: false merges | groups formed | results that mix | facts lost |".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
+    ];
+    let (pairs, groups) = (&recorded["memcases"], &recorded["groups"]);
+    for (who, p) in pairs {
+        let g = groups[who];
+        let rate = Rate {
+            hits: p.wrong,
+            of: p.bad,
+        };
+        let high = rate.interval().map_or(1.0, |(_, high)| high);
+        lines.push(format!(
+            "| {who} | {} of {} | {} of {} (at most {:.1} %) | {} of {} | {} of {} | {} |",
+            p.merged,
+            p.good,
+            p.wrong,
+            p.bad,
+            100.0 * high,
+            g.merged,
+            g.good,
+            g.wrong,
+            g.bad,
+            p.lost + g.lost,
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_readme_shows_the_recorded_figures() {
+    let path = root().join("README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = readme.split_once(BEGIN).unwrap();
+    let (shown, after) = rest.split_once(END).unwrap();
+    let table = table(&recorded());
+    if std::env::var_os("MEMFOLD_QUALITY_RECORD").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(shown, table, "run scripts/quality --record");
     }
 }
