@@ -22,7 +22,7 @@ use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
-pub use value::{Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
+pub use value::{Bytes, Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
 pub const DEFAULT_THRESHOLD: f64 = 0.1;
@@ -211,6 +211,8 @@ settings! {
         max_members ("COUNT"): usize = "100";
         /// Most characters that one group may send to the LLM; larger groups are left alone, texts are never cut
         max_group_chars ("COUNT"): usize = "24000";
+        /// Most memory that planning for one user may take, such as 2GiB; larger users are refused with the size they need
+        max_memory ("SIZE"): Option<Bytes> = "";
         /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
         ttl ("RULE"): TtlRule = "keep-apart";
     }

@@ -136,6 +136,7 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
 fn of_store(error: &StoreError) -> Exit {
     match error {
         StoreError::BadUrl(_) | StoreError::Database(_) => Exit::Usage,
+        StoreError::TooLarge { .. } => Exit::OverLimit,
         _ => Exit::Store,
     }
 }
@@ -168,7 +169,7 @@ fn of_undo(error: &UndoError) -> Option<Exit> {
 fn of_merge(error: &MergeError) -> Option<Exit> {
     match error {
         MergeError::RetirementCap { .. } => Some(Exit::OverLimit),
-        MergeError::Store(_) => Some(Exit::Store),
+        MergeError::Store(error) => Some(of_store(error)),
         MergeError::NoEmbedder | MergeError::WrongPlan(_) => Some(Exit::Usage),
         MergeError::Embed(error) => of_embed(error),
         MergeError::Lease(LeaseError::Store(_)) => Some(Exit::Store),

@@ -1,10 +1,13 @@
 //! The JSON documents on stdout. Their names are stable; a new name is no break, a changed one is.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::json;
 
 use crate::memory::{GroupLeft, Plan};
 use crate::merge::{Done, LlmUse, Report};
+use crate::store::Cost;
 
 /// Version of all documents; it changes when a name or a meaning does.
 pub(crate) const VERSION: u32 = 1;
@@ -14,12 +17,58 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) struct Users {
     version: u32,
     users: Vec<User>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<Server>,
+}
+
+/// What the run cost the server, as far as its counters can tell: they count all its clients.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Server {
+    /// Always true: the figures are of the whole server.
+    all_clients: bool,
+    memories: usize,
+    cpu_seconds: f64,
+    commands: u64,
+    cpu_seconds_per_1000_memories: f64,
+    commands_per_1000_memories: f64,
+}
+
+impl Server {
+    pub(crate) fn new(cost: Cost, memories: usize) -> Self {
+        let per_1000 = |figure: f64| figure * 1000.0 / memories.max(1) as f64;
+        Self {
+            all_clients: true,
+            memories,
+            cpu_seconds: cost.cpu_seconds,
+            commands: cost.commands,
+            cpu_seconds_per_1000_memories: per_1000(cost.cpu_seconds),
+            commands_per_1000_memories: per_1000(cost.commands as f64),
+        }
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the server, for all its clients: {:.3} s of CPU time, {} commands; for 1,000 memories \
+             {:.4} s and {:.1} commands",
+            self.cpu_seconds,
+            self.commands,
+            self.cpu_seconds_per_1000_memories,
+            self.commands_per_1000_memories,
+        )
+    }
 }
 
 impl Users {
-    pub(crate) fn new(users: Vec<User>) -> Self {
+    pub(crate) fn new(users: Vec<User>, server: Option<Server>) -> Self {
         let version = VERSION;
-        Self { version, users }
+        Self {
+            version,
+            users,
+            server,
+        }
     }
 }
 

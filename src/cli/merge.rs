@@ -7,6 +7,7 @@ use super::plan_file::PlanFile;
 use super::results::Results;
 use super::{Context, open};
 use crate::merge::Pipeline;
+use crate::store::cost;
 
 /// User ids that stand for everybody or nobody: what an agent stores without knowing its user.
 const SHARED_USERS: [&str; 2] = ["", "system"];
@@ -18,7 +19,7 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
 entry is the plan, else {user, run_id, merged, not_committed, llm, stopped, plan}; a user that
-failed has {user, error}. The file of --plan-out has the vectors as well.
+failed has {user, error}. --stats adds {server: {…}}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run
@@ -46,6 +47,9 @@ pub(super) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
+    /// Also tell what the run cost the server: CPU time and commands, of all its clients
+    #[arg(long)]
+    stats: bool,
     /// Save the plan for `memfold apply`; the file holds memory texts and only you can read it
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     plan_out: Option<PathBuf>,
@@ -58,6 +62,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     pipeline.options.ask_again = args.ask_again;
     let mut results = Results::new(context, &pipeline, args.json);
+    let mut conn = pipeline.conn.clone();
+    let before = match args.stats {
+        true => Some(cost(&mut conn).await?),
+        false => None,
+    };
     let mut plans = Vec::new();
     for user in users(args, &pipeline).await? {
         if args.dry_run {
@@ -75,6 +84,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         ));
     } else if some_merge {
         results.note("nothing was written; run without --dry-run to merge");
+    }
+    if let Some(before) = before {
+        results.cost(cost(&mut conn).await?.since(before));
     }
     results.finish()
 }

@@ -8,6 +8,7 @@ use super::progress::Line;
 use super::{Context, json, open, output, render};
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
 use crate::merge::{MergeError, Pipeline, Report};
+use crate::store::Cost;
 
 pub(super) struct Results<'a> {
     context: &'a Context,
@@ -17,6 +18,10 @@ pub(super) struct Results<'a> {
     documents: Vec<json::User>,
     /// Whether nothing was printed yet.
     first: bool,
+    /// Memories that were read.
+    memories: usize,
+    /// What the run cost the server, if asked.
+    server: Option<json::Server>,
     exit: Exit,
     /// The store failed: it would fail for every further user too.
     over: bool,
@@ -32,6 +37,8 @@ impl<'a> Results<'a> {
             progress,
             documents: Vec::new(),
             first: true,
+            memories: 0,
+            server: None,
             exit: Exit::Done,
             over: false,
         }
@@ -54,6 +61,7 @@ impl<'a> Results<'a> {
             return self.failed(user, error).map(|()| None);
         }
         self.end_with(groups_exit(&plan.groups_left));
+        self.memories += plan.memories;
         let style = self.context.out.style;
         if self.json {
             self.documents.push(json::User::plan(&plan));
@@ -91,6 +99,13 @@ impl<'a> Results<'a> {
         self.report(&plan.user, report).await
     }
 
+    /// Tells what the run cost the server.
+    pub(super) fn cost(&mut self, cost: Cost) {
+        let server = json::Server::new(cost, self.memories);
+        self.note(&server.to_string());
+        self.server = Some(server);
+    }
+
     /// A message for people, left out with `--json`.
     pub(super) fn note(&self, text: &str) {
         if !self.json {
@@ -102,7 +117,9 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            self.context.out.json(&json::Users::new(self.documents))?;
+            self.context
+                .out
+                .json(&json::Users::new(self.documents, self.server))?;
         }
         Ok(self.exit)
     }
@@ -124,6 +141,7 @@ impl<'a> Results<'a> {
             return self.failed(user, error);
         }
         self.end_with(groups_exit(&report.not_committed));
+        self.memories += report.plan.memories;
         let style = self.context.out.style;
         if self.json {
             self.documents.push(json::User::report(report));

@@ -29,6 +29,7 @@ fn another(setting: &Setting) -> String {
         "threshold" => "0.25".into(),
         "redis_url" | "llm_url" | "embed_url" => "http://h:1".into(),
         "timezone" => "Europe/Berlin".into(),
+        "max_memory" => "2GiB".into(),
         name if setting.value_name == "TIME" => {
             if name == "lease_ttl" { "9s" } else { "3h" }.into()
         }

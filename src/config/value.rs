@@ -176,6 +176,34 @@ impl Value for CosineDistance {
     }
 }
 
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+const UNITS: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("", 1),
+];
+
+impl Value for Bytes {
+    fn parse(text: &str) -> Result<Self, String> {
+        let read = |(unit, size): &(&str, u64)| {
+            let count: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+            count.checked_mul(*size).map(Self)
+        };
+        let size = UNITS.iter().find_map(read);
+        size.ok_or_else(|| "expected a size such as 512MiB or 2GiB".to_owned())
+    }
+
+    fn show(&self) -> Option<String> {
+        let fits = |(_, size): &&(&str, u64)| self.0 > 0 && self.0.is_multiple_of(*size);
+        let (unit, size) = UNITS.iter().find(fits).unwrap_or(&("", 1));
+        Some(format!("{}{unit}", self.0 / size))
+    }
+}
+
 /// A secret without any part that may be shown.
 impl Value for SecretString {
     fn parse(text: &str) -> Result<Self, String> {

@@ -19,7 +19,7 @@ use crate::memory::{
     PlannedMerge, Reason, VectorOrigin,
 };
 use crate::store;
-use crate::store::snapshot::{Snapshot, snapshot};
+use crate::store::snapshot::{Snapshot, snapshot_within};
 use crate::summarize::orders::gives_orders;
 
 /// A group that only an LLM can merge.
@@ -160,11 +160,21 @@ impl Pipeline {
         user: &str,
         progress: &dyn Progress,
     ) -> Result<Draft, MergeError> {
-        progress.phase("reading memories", 0);
-        let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
-        let snapshot = snapshot(conn, &self.index, layout, user).await?;
+        let snapshot = self.read(user, progress).await?;
         progress.phase("comparing", 0);
         self.draft_of(snapshot).await
+    }
+
+    /// Reads the user.
+    pub(super) async fn read(
+        &self,
+        user: &str,
+        progress: &dyn Progress,
+    ) -> Result<Snapshot, MergeError> {
+        progress.phase("reading memories", 0);
+        let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
+        let limit = self.options.max_memory;
+        Ok(snapshot_within(conn, &self.index, layout, user, limit).await?)
     }
 
     /// Groups and judges what was read, unless the layout objects to merging now.

@@ -99,6 +99,8 @@ pub struct MergeOptions {
     pub max_group_chars: usize,
     /// How memories with an expiry meet.
     pub ttl: TtlRule,
+    /// Bytes that planning for one user may take; `None` = as many as there are.
+    pub max_memory: Option<u64>,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
     pub max_retire: Option<usize>,
     /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).

@@ -9,7 +9,7 @@ use super::draft::Draft;
 use super::run::{Ended, Run};
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report, TtlRule};
 use crate::memory::{Digest, GroupLeft, Reason};
-use crate::store::snapshot::{Snapshot, snapshot};
+use crate::store::snapshot::Snapshot;
 use crate::store::{self, Lease, LeaseError, Probe, UserState};
 
 /// Passes of one run: a result may lie near another memory, or an agent writes meanwhile.
@@ -235,9 +235,7 @@ impl Pipeline {
         known: Option<&Digest>,
         progress: &dyn Progress,
     ) -> Result<(Digest, Option<Draft>), MergeError> {
-        progress.phase("reading memories", 0);
-        let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
-        let snapshot = snapshot(conn, &self.index, layout, user).await?;
+        let snapshot = self.read(user, progress).await?;
         let digest = self.digest(&snapshot);
         if known == Some(&digest) {
             return Ok((digest, None));

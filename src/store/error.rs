@@ -57,6 +57,19 @@ pub enum StoreError {
     /// An answer was partial; nothing may be concluded from it.
     #[error("the search answered partially ({0}); nothing was done, try again")]
     Partial(String),
+    /// Planning for a user's memories would take more memory than allowed.
+    #[error(
+        "planning for {memories} memories takes about {} MiB, the limit is {} MiB; nothing was \
+         read, allow it with --max-memory {0}MiB", .needed.div_ceil(1 << 20), .limit >> 20
+    )]
+    TooLarge {
+        /// How many they are.
+        memories: usize,
+        /// Bytes that planning would take, about.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// No answer in time.
     #[error("Redis did not answer in time: {0}; nothing more was written, raise --redis-timeout")]
     Timeout(String),

@@ -14,6 +14,7 @@ pub mod vector_field;
 
 mod commit;
 mod concerns;
+mod cost;
 mod digest;
 mod error;
 pub mod fleet;
@@ -34,6 +35,7 @@ mod writes;
 
 pub use commit::{Commit, CommitError, Committed, commit, vetoed};
 pub use concerns::concerns;
+pub use cost::{Cost, cost};
 pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};

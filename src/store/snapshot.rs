@@ -40,6 +40,17 @@ pub struct Snapshot {
     pub similar_users: Vec<String>,
 }
 
+/// Bytes that planning takes for a memory beside its vector: key, text, partition, digest, and
+/// what is compared and told of it. Texts of a few sentences are meant.
+const BESIDE_VECTOR: u64 = 1200;
+
+/// The bytes that planning takes for a user's memories, about: the vectors, the codes by which they
+/// are compared, and what is beside them.
+pub fn memory_needed(memories: usize, dims: usize) -> u64 {
+    let vector = 4 * dims as u64;
+    memories as u64 * (vector + vector / 2 + BESIDE_VECTOR)
+}
+
 /// Reads all memories of `user`.
 ///
 /// # Errors
@@ -52,11 +63,38 @@ pub async fn snapshot(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Snapshot, StoreError> {
+    snapshot_within(conn, facts, layout, user, None).await
+}
+
+/// Reads all memories of `user`, unless planning for them would take more than `max_memory` bytes.
+///
+/// # Errors
+/// As [`snapshot`], and [`StoreError::TooLarge`] before any of them is read.
+pub async fn snapshot_within(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+    user: &str,
+    max_memory: Option<u64>,
+) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
     }
     let keys = listing::candidates(conn, &now, layout, user).await?;
+    if let Some(limit) = max_memory {
+        let vectors = layout.vector_index().unwrap_or(facts);
+        let dims = vectors.vector(layout.vector_field())?.dims;
+        let needed = memory_needed(keys.len(), dims);
+        if needed > limit {
+            let memories = keys.len();
+            return Err(StoreError::TooLarge {
+                memories,
+                needed,
+                limit,
+            });
+        }
+    }
     let mut collected = Collected::new(user);
     let is_users = |value: &str| layout.user_of(value).is_some_and(|of| of == user);
     for orphan in listing::orphans(conn, layout, is_users, &keys).await? {

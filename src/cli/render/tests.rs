@@ -85,5 +85,5 @@ fn json_documents_have_stable_names() {
         json::User::report(sample::report()),
         json::User::failure("alice", 6, "busy"),
     ];
-    assert_snapshot!(serde_json::to_string_pretty(&json::Users::new(users)).unwrap());
+    assert_snapshot!(serde_json::to_string_pretty(&json::Users::new(users, None)).unwrap());
 }

@@ -1,0 +1,84 @@
+//! What a run costs, and what it may cost.
+
+use super::*;
+
+/// How often memfold's functions were called.
+async fn calls(world: &mut World) -> u64 {
+    let stats: String = world.command(&["INFO", "commandstats"]).await;
+    let line = stats
+        .lines()
+        .find(|line| line.starts_with("cmdstat_fcall:"));
+    let count = line.and_then(|line| line.split(['=', ',']).nth(1));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_group_of_five_is_one_call_of_the_server() {
+    let mut world = World::over(Index::hash()).await;
+    let mut spent = Vec::new();
+    for (user, groups) in [("alice", 1), ("bob", 4)] {
+        for group in 0..groups {
+            for copy in 0..5 {
+                let memory = twin(user, &format!("{user}{group} likes tea."), group, 4);
+                world.put(&format!("{user}{group}{copy}"), &memory).await;
+            }
+        }
+        let before = calls(&mut world).await;
+        let report = world.merge(user);
+        assert_eq!(list(&report["merged"]).len(), groups);
+        spent.push(calls(&mut world).await - before);
+    }
+    assert_eq!(spent[1] - spent[0], 3, "{spent:?}");
+}
+
+#[tokio::test]
+async fn the_cost_to_the_server_is_told_on_request() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ann", 0).await;
+    let plan = ["merge", "--user", "alice", "--dry-run"];
+    let told = world
+        .run(&[&plan[..], &["--stats", "--json"]].concat())
+        .ends(0)
+        .json();
+    let server = &told["server"];
+    assert_eq!(server["all_clients"], true);
+    assert_eq!(server["memories"], 2);
+    let commands = server["commands"].as_f64().unwrap();
+    // At least the two records with their expiries, and the listing.
+    assert!((5.0..100.0).contains(&commands), "{server}");
+    assert_eq!(server["commands_per_1000_memories"], commands * 500.0);
+    assert!(server["cpu_seconds"].as_f64().unwrap() >= 0.0);
+    let told = world.run(&[&plan[..], &["--stats"]].concat()).ends(0);
+    told.says(&["for all its clients", "commands"]);
+    assert!(
+        world
+            .run(&[&plan[..], &["--json"]].concat())
+            .json()
+            .get("server")
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn a_user_of_too_many_memories_is_refused_with_the_size_needed() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ann", 0).await;
+    world.put("bob", &twin("bob", "Bob likes tea", 0, 4)).await;
+    let before = world.all().await;
+    let mut world = world.set("max_memory", "2KiB");
+    let args = ["merge", "--user", "alice", "--user", "bob", "--json"];
+    let refused = world.run(&args).ends(5);
+    assert!(
+        refused.json()["users"][0]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("2 memories")
+    );
+    assert!(
+        refused.json()["users"][1]["error"].is_null(),
+        "one memory fits"
+    );
+    refused.says(&["nothing was read", "--max-memory 1MiB"]);
+    assert_eq!(world.all_but_leases().await, before);
+    world.set("max_memory", "1MiB").run(&args).ends(0);
+}
