@@ -49,7 +49,7 @@ class Bench:
     def peer(self, group: str, way: str, memories: Memories, index: str, true: np.ndarray, user: str):
         storage = index.split()[1].lower()
         with tempfile.NamedTemporaryFile(suffix=".npy") as pairs:
-            sample = SAMPLE if len(memories.rows(0)) > self.options.whole or memories.users > 1 else len(memories)
+            sample = SAMPLE if len(memories.rows(0)) > self.options.whole else len(memories)
             command = [sys.executable, HERE / "ways.py", way, self.url, storage, user, str(sample), pairs.name]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
             if done.returncode:
@@ -70,10 +70,17 @@ class Bench:
         idle = memfold(self.client, self.url, "--user", IDLE_USER, "--dry-run", watched=True)
         self.note("idle/memfold", memories, index, None, vars(idle) | {"pairs": None})
         self.ours("plan/memfold", memories, index, true, *plan, runs=self.options.runs)
-        for way in PEERS:
+        for way in self.peers(n, algorithm):
             self.peer("plan", way, memories, index, true, memories.user(0))
-        load(self.client, memories, algorithm, storage, same=True)
-        self.ours("merge/memfold", memories, index, true, "--user", memories.user(0), runs=1)
+        if n <= self.options.whole or algorithm == "flat":
+            load(self.client, memories, algorithm, storage, same=True)
+            self.ours("merge/memfold", memories, index, true, "--user", memories.user(0), runs=1)
+
+    def peers(self, n: int, algorithm: str) -> tuple[str, ...]:
+        """Of many memories, paging alone takes the published pattern many minutes, and what only fetches is the same on both."""
+        if n <= self.options.whole:
+            return PEERS
+        return PEERS[1:] if algorithm == "flat" else ("range_queries",)
 
     def one_of_many(self, n: int, users: int, algorithm: str, storage: str):
         """One user among many in one index."""
@@ -103,7 +110,7 @@ def main():
     parser.add_argument("--indexes", default="flat-hash,flat-json,hnsw-hash,hnsw-json")
     parser.add_argument("--many", action="store_true", help="only the cases of many users")
     parser.add_argument("--runs", type=int, default=3, help="measured runs of memfold; medians are shown")
-    parser.add_argument("--whole", type=int, default=10_000, help="from more memories on, slow ways are sampled")
+    parser.add_argument("--whole", type=int, default=10_000, help="of more memories, slow ways are sampled or left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
     options = parser.parse_args()
@@ -113,8 +120,9 @@ def main():
         facts = report.facts(client)
         for index in [] if options.many else options.indexes.split(","):
             for n in map(int, sizes.split(",")):
-                bench.one_user(n, *index.split("-"))
-        if options.many or not options.quick:
+                if n <= options.whole or index.endswith("-hash"):
+                    bench.one_user(n, *index.split("-"))
+        if options.many or not (options.quick or options.sizes):
             bench.one_of_many(100_000, 100, "flat", "hash")
             bench.all_users(10_000, 100)
             bench.all_users(1_000_000, 10_000)

@@ -39,12 +39,16 @@ def table(rows: list[dict]) -> str:
         ratio = "" if way == "memfold" or not ours else f"{row['wall_s'] / ours:.1f}"
         about = "≈ " if row.get("estimated") else ""
 
+        def missed(row=row) -> str:
+            known = row["pairs_missed"] is not None
+            return f"{row['pairs_missed']:,} of {row['pairs_true']:,}" if known else ""
+
         def cell(name: str, form: str, row=row) -> str:
             return "" if row[name] is None else format(row[name], form)
 
         lines.append(
             f"| {group}: {way} | {row['n']:,} | {row['index']} | {about}{row['wall_s']:.3f} | {about if ratio else ''}{ratio} "
             f"| {cell('server_cpu_s', '.3f')} | {cell('client_cpu_s', '.3f')} | {cell('commands', ',')} "
-            f"| {cell('peak_rss_mb', '.0f')} | {cell('pairs_missed', ',')} of {cell('pairs_true', ',')} | {cell('pairs_wrong', ',')} |"
+            f"| {cell('peak_rss_mb', '.0f')} | {missed()} | {cell('pairs_wrong', ',')} |"
         )
     return "\n".join(lines)

@@ -12,13 +12,48 @@ use crate::store::Cost;
 /// Version of all documents; it changes when a name or a meaning does.
 pub(crate) const VERSION: u32 = 1;
 
-/// `{"version", "users": […]}`, always a list, also for one user.
-#[derive(Serialize)]
+/// The document `{"version", "users": […]}`, a list also for one user, in pieces: the plans for all
+/// users of a store would fill the memory.
+#[derive(Debug, Default)]
 pub(crate) struct Users {
-    version: u32,
-    users: Vec<User>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<Server>,
+    begun: bool,
+}
+
+impl Users {
+    /// The text up to the end of a user.
+    pub(crate) fn user(&mut self, user: &User) -> serde_json::Result<String> {
+        let user = indented(user, "    ")?;
+        let text = match self.begun {
+            true => format!(",\n    {user}"),
+            false => format!("{}[\n    {user}", begin()),
+        };
+        self.begun = true;
+        Ok(text)
+    }
+
+    /// The text after the last user.
+    pub(crate) fn end(&self, server: Option<Server>) -> serde_json::Result<String> {
+        let mut text = match self.begun {
+            true => "\n  ]".to_owned(),
+            false => format!("{}[]", begin()),
+        };
+        if let Some(server) = server {
+            text.push_str(",\n  \"server\": ");
+            text.push_str(&indented(&server, "  ")?);
+        }
+        text.push_str("\n}\n");
+        Ok(text)
+    }
+}
+
+fn begin() -> String {
+    format!("{{\n  \"version\": {VERSION},\n  \"users\": ")
+}
+
+/// The JSON text of a value that stands this far to the right. No string in it has a line break.
+fn indented(value: &impl Serialize, by: &str) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    Ok(text.replace('\n', &format!("\n{by}")))
 }
 
 /// What the run cost the server, as far as its counters can tell: they count all its clients.
@@ -58,17 +93,6 @@ impl fmt::Display for Server {
             self.cpu_seconds_per_1000_memories,
             self.commands_per_1000_memories,
         )
-    }
-}
-
-impl Users {
-    pub(crate) fn new(users: Vec<User>, server: Option<Server>) -> Self {
-        let version = VERSION;
-        Self {
-            version,
-            users,
-            server,
-        }
     }
 }
 

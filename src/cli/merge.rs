@@ -68,27 +68,32 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         false => None,
     };
     let mut plans = Vec::new();
+    let mut some_merge = false;
     for user in users(args, &pipeline).await? {
-        if args.dry_run {
-            plans.extend(results.plan(&user).await?);
-        } else {
+        if !args.dry_run {
             results.merge(&user).await?;
+        } else if let Some(plan) = results.plan(&user).await? {
+            some_merge |= !plan.merges.is_empty();
+            plans.extend(args.plan_out.is_some().then_some(plan));
         }
     }
-    let some_merge = plans.iter().any(|plan| !plan.merges.is_empty());
+    let mut saved = Ok(());
     if let Some(path) = &args.plan_out {
-        PlanFile::new(plans).write(path)?;
-        results.note(&format!(
-            "plan saved; carry it out with: memfold apply {}",
-            path.display()
-        ));
+        saved = PlanFile::new(plans).write(path);
+        let path = path.display();
+        if saved.is_ok() {
+            results.note(&format!(
+                "plan saved; carry it out with: memfold apply {path}"
+            ));
+        }
     } else if some_merge {
         results.note("nothing was written; run without --dry-run to merge");
     }
     if let Some(before) = before {
         results.cost(cost(&mut conn).await?.since(before));
     }
-    results.finish()
+    let exit = results.finish()?;
+    saved.map(|()| exit)
 }
 
 /// The users named, then all others if asked for; each once.

@@ -55,7 +55,12 @@ impl Output {
     /// Prints one JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let document = serde_json::to_string_pretty(value)?;
-        self.data(&format!("{}\n", render::escape_json(&document)))
+        self.piece(&format!("{document}\n"))
+    }
+
+    /// Prints a piece of a JSON document.
+    pub(crate) fn piece(&self, piece: &str) -> io::Result<()> {
+        self.data(&render::escape_json(piece))
     }
 
     /// Prints a message for people.

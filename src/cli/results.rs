@@ -15,7 +15,7 @@ pub(super) struct Results<'a> {
     pipeline: &'a Pipeline,
     json: bool,
     progress: Line,
-    documents: Vec<json::User>,
+    document: json::Users,
     /// Whether nothing was printed yet.
     first: bool,
     /// Memories that were read.
@@ -35,7 +35,7 @@ impl<'a> Results<'a> {
             pipeline,
             json,
             progress,
-            documents: Vec::new(),
+            document: json::Users::default(),
             first: true,
             memories: 0,
             server: None,
@@ -64,7 +64,7 @@ impl<'a> Results<'a> {
         self.memories += plan.memories;
         let style = self.context.out.style;
         if self.json {
-            self.documents.push(json::User::plan(&plan));
+            self.tell(&json::User::plan(&plan))?;
         } else {
             self.show(&render::plan(&plan, style))?;
         }
@@ -117,9 +117,7 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            self.context
-                .out
-                .json(&json::Users::new(self.documents, self.server))?;
+            self.context.out.piece(&self.document.end(self.server)?)?;
         }
         Ok(self.exit)
     }
@@ -144,11 +142,17 @@ impl<'a> Results<'a> {
         self.memories += report.plan.memories;
         let style = self.context.out.style;
         if self.json {
-            self.documents.push(json::User::report(report));
-            Ok(())
+            self.tell(&json::User::report(report))
         } else {
             self.show(&render::report(&report, style))
         }
+    }
+
+    /// Prints a user's part of the JSON document.
+    fn tell(&mut self, user: &json::User) -> anyhow::Result<()> {
+        let piece = self.document.user(user)?;
+        self.progress.aside(|| self.context.out.piece(&piece))?;
+        Ok(())
     }
 
     /// Prints what is to be told of a user.
@@ -166,11 +170,8 @@ impl<'a> Results<'a> {
         self.over |= exit == Exit::Store;
         self.end_with(exit);
         if self.json {
-            self.documents.push(json::User::failure(
-                user,
-                exit.code(),
-                &output::message(&error),
-            ));
+            let message = output::message(&error);
+            self.tell(&json::User::failure(user, exit.code(), &message))?;
         }
         let error = error.context(format!("user {}", render::user(user)));
         self.progress.aside(|| self.context.out.error(&error));

@@ -85,5 +85,14 @@ fn json_documents_have_stable_names() {
         json::User::report(sample::report()),
         json::User::failure("alice", 6, "busy"),
     ];
-    assert_snapshot!(serde_json::to_string_pretty(&json::Users::new(users, None)).unwrap());
+    let mut document = json::Users::default();
+    let mut text: String = users
+        .iter()
+        .map(|user| document.user(user).unwrap())
+        .collect();
+    text.push_str(&document.end(None).unwrap());
+    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    assert_snapshot!(text);
+    let nobody = json::Users::default().end(None).unwrap();
+    assert_eq!(nobody, "{\n  \"version\": 1,\n  \"users\": []\n}\n");
 }
