@@ -80,7 +80,7 @@ fn lines_fit_the_terminal() {
 
 #[test]
 fn json_documents_have_stable_names() {
-    let users = vec![
+    let users = [
         json::User::plan(&sample::plan()),
         json::User::report(sample::report()),
         json::User::failure("alice", 6, "busy"),

@@ -62,6 +62,7 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
         max_members: 100,
         max_group_chars: 20_000,
         ttl: TtlRule::KeepApart,
+        max_memory: None,
         max_retire: None,
         max_retire_day: None,
         retired_today: None,
