@@ -30,6 +30,7 @@ fn another(setting: &Setting) -> String {
         "redis_url" | "llm_url" | "embed_url" => "http://h:1".into(),
         "timezone" => "Europe/Berlin".into(),
         "max_memory" => "2GiB".into(),
+        "off_peak" => "* 1-5 * * *".into(),
         name if setting.value_name == "TIME" => {
             if name == "lease_ttl" { "9s" } else { "3h" }.into()
         }
