@@ -16,6 +16,7 @@ mod llm;
 mod llm_real;
 mod merge_llm;
 mod quality;
+mod several_keys;
 mod snapshot;
 mod support;
 mod undo;
