@@ -183,6 +183,7 @@ impl<'a> Run<'a> {
             }
             Err((reason, detail)) => {
                 tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
+                tracing::debug!(merge.id = %merge.merge_id, detail, "why it was left");
                 self.not_committed.push(left(&merge, reason, detail));
                 self.open += 1;
             }

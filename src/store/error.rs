@@ -104,7 +104,7 @@ impl From<RedisError> for StoreError {
         let upper = text.to_uppercase();
         if error.is_timeout() {
             Self::Timeout(text)
-        } else if error.is_io_error() || error.is_connection_dropped() {
+        } else if error.is_io_error() || error.is_connection_dropped() || is_cut_short(&text) {
             Self::Lost(text)
         } else if matches!(error.kind(), ErrorKind::AuthenticationFailed)
             || upper.contains("WRONGPASS")
@@ -123,6 +123,12 @@ impl From<RedisError> for StoreError {
             Self::Other(error)
         }
     }
+}
+
+/// A connection that ends in the middle of an answer; the client takes that for an answer that it
+/// cannot read, and says so in the words of its parser.
+fn is_cut_short(error: &str) -> bool {
+    error.contains("Parse error at ")
 }
 
 fn list(names: &[String]) -> String {

@@ -213,23 +213,31 @@ impl Queue {
         Ok(cmd.exec_async(&mut self.conn).await?)
     }
 
-    /// Takes over requests that have been pending for `idle` with whoever took them.
+    /// Takes over a request that has been pending for `idle` with whoever took it.
     ///
     /// # Errors
     /// [`StoreError`] of the server or connection.
-    pub async fn reclaim(&mut self, idle: Duration, most: usize) -> Result<Vec<Taken>, StoreError> {
-        let mut cmd = redis::cmd("XAUTOCLAIM");
-        cmd.arg(REQUESTS).arg(&self.group).arg(&self.consumer);
-        cmd.arg(idle.as_millis() as u64).arg("0-0");
-        cmd.arg("COUNT").arg(most);
-        let answer: Result<Value, RedisError> = cmd.query_async(&mut self.conn).await;
-        match answer {
-            Ok(answer) => {
-                let entries = reply::items(&answer).and_then(|parts| parts.get(1));
-                Ok(entries.map(of_entries).unwrap_or_default())
+    pub async fn reclaim(&mut self, idle: Duration) -> Result<Option<Taken>, StoreError> {
+        let mut from = "0-0".to_owned();
+        loop {
+            let mut cmd = redis::cmd("XAUTOCLAIM");
+            cmd.arg(REQUESTS).arg(&self.group).arg(&self.consumer);
+            cmd.arg(idle.as_millis() as u64).arg(&from);
+            cmd.arg("COUNT").arg(1);
+            let answer: Value = match cmd.query_async(&mut self.conn).await {
+                Err(error) if error.code() == Some("NOGROUP") => return Ok(None),
+                answer => answer?,
+            };
+            let parts = reply::items(&answer).unwrap_or_default();
+            let entries = parts.get(1).map(of_entries).unwrap_or_default();
+            if let Some(taken) = entries.into_iter().next() {
+                return Ok(Some(taken));
             }
-            Err(error) if error.code() == Some("NOGROUP") => Ok(Vec::new()),
-            Err(error) => Err(error.into()),
+            // One call looks at a few only; those that are in hand may stand before it.
+            match parts.first().and_then(reply::text) {
+                Some(next) if next != "0-0" => from = next,
+                _ => return Ok(None),
+            }
         }
     }
 

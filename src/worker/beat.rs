@@ -1,14 +1,12 @@
-//! What a worker does every few seconds: tell that it lives, keep its requests, take over those of
-//! the dead, look whether work may be taken, and from time to time tidy up.
+//! What a worker does every few seconds: tell that it lives, keep its requests, look whether work
+//! may be taken, and from time to time tidy up.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::ConnectionManager;
 use tokio::sync::Mutex;
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::session::{InHand, Session};
+use super::session::Session;
 use super::shared::now_ms;
 use crate::store::fleet::{
     beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
@@ -27,18 +25,11 @@ const GONE_FOR: Duration = Duration::from_secs(24 * 3600);
 
 impl Session {
     /// Beats, again and again; returns only on an error.
-    pub(super) async fn beat(
-        &self,
-        ours: &Mutex<Queue>,
-        taken_over: UnboundedSender<InHand>,
-    ) -> StoreError {
+    pub(super) async fn beat(&self, ours: &Mutex<Queue>) -> StoreError {
         loop {
             // Short while halted: `memfold resume` is waited for.
             tokio::time::sleep(EVERY).await;
             if let Err(error) = self.beat_once(ours).await {
-                return error;
-            }
-            if let Err(error) = self.take_over(ours, &taken_over).await {
                 return error;
             }
             if let Err(error) = self.tidy(ours).await {
@@ -108,27 +99,6 @@ impl Session {
                      (--max-memory-percent)"
             )
         }))
-    }
-
-    /// Takes over requests of workers that went silent.
-    async fn take_over(
-        &self,
-        ours: &Mutex<Queue>,
-        taken_over: &UnboundedSender<InHand>,
-    ) -> Result<(), StoreError> {
-        if self.closed() {
-            return Ok(());
-        }
-        let idle = self.options.lease_ttl * 2;
-        while let Ok(hand) = Arc::clone(&self.hands).try_acquire_owned() {
-            let reclaimed = ours.lock().await.reclaim(idle, 1).await?;
-            let Some(taken) = reclaimed.into_iter().next() else {
-                break;
-            };
-            // Where nobody works any more, it stays pending.
-            let _ = taken_over.send(InHand { taken, hand });
-        }
-        Ok(())
     }
 
     async fn tidy(&self, ours: &Mutex<Queue>) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -18,6 +18,8 @@ use crate::store::requests::{Queue, Taken, load_request_function};
 
 /// How long one call waits for a request.
 const BLOCK: Duration = Duration::from_secs(5);
+/// How often a worker looks for requests of others that went silent.
+const LOOK: Duration = Duration::from_secs(10);
 /// How often a worker that may not take work looks again.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -94,8 +96,8 @@ impl Session {
 
         let (send, receive) = unbounded_channel();
         let end = {
-            let fetch = pin!(self.fetch(queue, send.clone()));
-            let beat = pin!(self.beat(&ours, send));
+            let fetch = pin!(self.fetch(queue, send));
+            let beat = pin!(self.beat(&ours));
             let sweep = pin!(self.sweep(&ours));
             let work = pin!(self.work_on(&ours, receive));
             tokio::select! {
@@ -123,6 +125,7 @@ impl Session {
             Ok(own) => own.into(),
             Err(error) => return error,
         };
+        let mut look_at = Instant::now();
         loop {
             // Never closed.
             let Ok(hand) = Arc::clone(&self.hands).acquire_owned().await else {
@@ -135,7 +138,7 @@ impl Session {
             }
             let taken = match again.pop_front() {
                 Some(taken) => Ok(Some(taken)),
-                None => queue.next(BLOCK).await,
+                None => self.next(&mut queue, &mut look_at).await,
             };
             match taken {
                 // The gate was closed while it was waited for.
@@ -146,6 +149,23 @@ impl Session {
                 Err(error) => return error,
             }
         }
+    }
+
+    /// The next request: one of a worker that went silent, else a new one. The silent are looked for
+    /// from `look_at` on.
+    async fn next(
+        &self,
+        queue: &mut Queue,
+        look_at: &mut Instant,
+    ) -> Result<Option<Taken>, StoreError> {
+        if Instant::now() >= *look_at {
+            let reclaimed = queue.reclaim(self.options.lease_ttl * 2).await?;
+            if reclaimed.is_some() {
+                return Ok(reclaimed);
+            }
+            *look_at = Instant::now() + LOOK;
+        }
+        queue.next(BLOCK).await
     }
 
     /// Whether no work is to be taken.

@@ -11,11 +11,13 @@ import struct
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
+from functools import lru_cache
 
-from cluster import Cluster
+from cluster import Alone, Cluster
 from redis import Redis
 from redis.exceptions import RedisError
 from ulid import ULID
@@ -115,12 +117,20 @@ class User:
 
 def topic_vector(topic: int, noise: random.Random) -> list[float]:
     """Vectors of one topic are near each other, those of two are far."""
+    vector = unit(x + noise.gauss(0, 0.003) for x in middle(topic))
+    return [round(x, 6) for x in vector]
+
+
+@lru_cache(maxsize=1000)
+def middle(topic: int) -> list[float]:
     fixed = random.Random(topic)
-    vector = [fixed.gauss(0, 1) for _ in range(DIMS)]
+    return unit(fixed.gauss(0, 1) for _ in range(DIMS))
+
+
+def unit(vector: Iterable[float]) -> list[float]:
+    vector = list(vector)
     length = math.sqrt(sum(x * x for x in vector))
-    vector = [x / length + noise.gauss(0, 0.003) for x in vector]
-    length = math.sqrt(sum(x * x for x in vector))
-    return [round(x / length, 6) for x in vector]
+    return [x / length for x in vector]
 
 
 def create_index(redis: Redis):
@@ -143,7 +153,9 @@ def create_index(redis: Redis):
 class Agent(threading.Thread):
     """Stores, edits, deletes and searches for its users, and waits for the replica after each write."""
 
-    def __init__(self, cluster: Cluster, book: Book, users: list[User], memories: int, rate: float, seed: int):
+    def __init__(
+        self, cluster: Cluster | Alone, book: Book, users: list[User], memories: int, rate: float, seed: int
+    ):
         super().__init__(daemon=True)
         self.cluster = cluster
         self.book = book
@@ -193,7 +205,7 @@ class Agent(threading.Thread):
             if self.redis is None or self.port != self.cluster.primary:
                 self.connect()
             self.act(self.random.choice(self.users))
-            if self.redis.wait(1, 300) >= 1:
+            if self.cluster.replicated and self.redis.wait(1, 300) >= 1:
                 self.book.reached_replica(self.waiting)
                 self.waiting.clear()
         except (RedisError, OSError) as error:

@@ -123,8 +123,27 @@ class Sentinel:
         self.ask("SET", NAME, "down-after-milliseconds", after_ms)
 
 
+class Alone:
+    """One server without a file on disk, to measure with."""
+
+    replicated = False
+
+    def __init__(self, parts: Path, folder: Path):
+        self.server = Server(parts, folder / "alone", durable=False)
+        self.server.start()
+        self.primary = self.server.port
+
+    def connect(self, timeout: float = 60.0) -> redis_py.Redis:
+        return client(self.primary, timeout)
+
+    def close(self):
+        self.server.kill()
+
+
 class Cluster:
     """The servers together. `primary` is the port of the one that Sentinel names."""
+
+    replicated = True
 
     def __init__(self, parts: Path, folder: Path):
         self.servers = [Server(parts, folder / "a"), Server(parts, folder / "b")]

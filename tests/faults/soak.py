@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import measure
 from agents import Agent, Book, User, create_index
 from check import Store, Verdict, check, check_index, learn
 from cluster import Cluster, wait_until
@@ -69,6 +70,8 @@ class Soak:
         self.faults = Faults(self.cluster, self.workers, self.llm, options.seed)
         self.wrong = Verdict()
         self.checks = 0
+        # Groups that the last merges left as they are, by reason.
+        self.left: Counter[str] = Counter()
         self.store = Store()
 
     def run(self):
@@ -169,19 +172,23 @@ class Soak:
             worker.process = None
         workers, self.workers = self.workers, []
         self.tell("the workers are gone")
-        self.memfold(workers[0], "merge", "--all-users")
+        self.last_merges(workers[0])
         self.inspect("the last merges")
         texts = Counter((doc["user_id"], doc["content"]) for doc in self.store.live.values())
         for (user, text), count in texts.items():
             if count > 1:
                 self.complain("unmerged", f"{user} has {text!r} {count} times")
-        self.workers = []
 
-    def memfold(self, worker: Worker, *command: str):
+    def last_merges(self, worker: Worker):
         env = {"PATH": os.environ["PATH"], **worker.settings, "MEMFOLD_LOG": "warn"}
-        run = subprocess.run([worker.binary, *command], env=env, capture_output=True, text=True, timeout=300)
+        command = [worker.binary, "merge", "--all-users", "--json"]
+        run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
         if run.returncode != 0:
-            self.complain("command", f"memfold {' '.join(command)}: exit code {run.returncode}\n{run.stderr[-2000:]}")
+            self.complain("command", f"memfold merge: exit code {run.returncode}\n{run.stderr[-2000:]}")
+            return
+        for user in json.loads(run.stdout)["users"]:
+            for group in user["not_committed"] + user["plan"]["groups_left"]:
+                self.left[group["reason"]] += 1
 
     def close(self):
         for agent in self.agents:
@@ -197,6 +204,7 @@ class Soak:
         print("agents:", ", ".join(f"{what} {count}" for what, count in sorted(done.items())))
         print("faults:", ", ".join(f"{what} {count}" for what, count in sorted(self.faults.counts.items())))
         print(f"checks: {self.checks}; LLM: {self.llm.asked} questions, {self.llm.failed} of them failed")
+        print("left at the end:", ", ".join(f"{reason} {count}" for reason, count in self.left.items()) or "nothing")
         print("found:", ", ".join(f"{kind} {count}" for kind, count in self.wrong.counts.items()) or "nothing wrong")
         wrong, counts = self.wrong.counts, self.faults.counts
         lost = wrong["lost"] + wrong["hidden"]
@@ -224,6 +232,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--users", default=40, **number, help="users (default: 40)")
     parser.add_argument("--memories", default=20, **number, help="memories of a user at first (default: 20)")
     parser.add_argument("--seed", default=1, **number, help="of all that is random here (default: 1)")
+    parser.add_argument("--latency", action="store_true", help="measure an agent's searches with and without a worker")
+    parser.add_argument("--idle-users", **number, help="measure what a worker costs beside so many users at rest")
     parser.add_argument("--parts", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--binary", type=Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -239,6 +249,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = Path(tempfile.mkdtemp(prefix="memfold-soak-"))
     print(f"seed {options.seed}; logs and data in {folder}", file=sys.stderr)
+    if options.latency:
+        return measure.latency(options, folder)
+    if options.idle_users:
+        return measure.idle(options, folder)
     soak = Soak(options, folder)
     try:
         soak.run()

@@ -13,20 +13,26 @@ use crate::support::picture::{self, Picture};
 use crate::support::server::{Server, connect};
 use crate::support::store::Index;
 
-/// Forwards to `port`; when `armed`, it delivers the next commit, swallows the reply and hangs up.
-async fn reply_eater(port: u16, armed: Arc<AtomicBool>) -> u16 {
+/// Forwards to `port`; when `armed`, it delivers the next commit, and of the reply so many bytes,
+/// then hangs up.
+async fn reply_eater(port: u16, armed: Arc<AtomicBool>, passes: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-            tokio::spawn(forward(client, server, armed.clone()));
+            tokio::spawn(forward(client, server, armed.clone(), passes));
         }
     });
     own
 }
 
-async fn forward(mut client: TcpStream, mut server: TcpStream, armed: Arc<AtomicBool>) {
+async fn forward(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    armed: Arc<AtomicBool>,
+    passes: usize,
+) {
     let (mut up, mut down) = (vec![0; 1 << 20], vec![0; 1 << 20]);
     let mut eating = false;
     loop {
@@ -41,6 +47,7 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, armed: Arc<Atomic
             },
             read = server.read(&mut down) => match read {
                 Ok(n) if n > 0 && !eating => client.write_all(&down[..n]).await.unwrap(),
+                Ok(n) if n > 0 => return client.write_all(&down[..passes.min(n)]).await.unwrap(),
                 _ => return,
             },
         }
@@ -49,12 +56,13 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, armed: Arc<Atomic
 
 #[tokio::test]
 async fn a_commit_whose_reply_is_lost_is_made_once() {
-    for kind in KINDS {
+    // Lost as a whole, or cut.
+    for (kind, passes) in KINDS.into_iter().zip([0, 1, 7, 30]) {
         let mut case = Case::new(kind).await;
         let keys = case.put(3).await;
         let plan = case.plan("M1", &keys).await;
         let armed = Arc::new(AtomicBool::new(false));
-        let proxy = reply_eater(case.server.port(), armed.clone()).await;
+        let proxy = reply_eater(case.server.port(), armed.clone(), passes).await;
         case.con = connect(&format!("redis://127.0.0.1:{proxy}/?protocol=resp3")).await;
         armed.store(true, Ordering::SeqCst);
         assert_eq!(case.commit(&plan).await.unwrap(), Committed::Already);

@@ -1,5 +1,7 @@
 //! Requests: by anybody, in every form, also those that make no sense.
 
+use std::time::{Duration, Instant};
+
 use super::{Case, until};
 
 /// A store whose worker finds nobody by itself.
@@ -7,11 +9,12 @@ async fn case() -> Case {
     Case::new().await.set("probe_every", "1h")
 }
 
-/// The first sweep is over: from now on only requests count.
+/// Starts a worker; its first sweep is over, and from now on only requests count.
 async fn at_work(case: &mut Case) {
-    until("the worker is at work", async || {
-        case.redis::<bool>(&["EXISTS", "memfold:turn:sweep:redisvl:agent_memories"])
-            .await
+    let first = case.twins("first", "tea").await;
+    case.start(&[]);
+    until("the first sweep is over", async || {
+        case.count(&first).await == 1
     })
     .await;
 }
@@ -19,7 +22,6 @@ async fn at_work(case: &mut Case) {
 #[tokio::test]
 async fn a_user_is_worked_on_when_somebody_asks() {
     let mut case = case().await;
-    case.start(&[]);
     at_work(&mut case).await;
     let by_hand = case.twins("by-hand", "tea").await;
     let by_call = case.twins("by-call", "tea").await;
@@ -53,7 +55,6 @@ async fn a_user_is_worked_on_when_somebody_asks() {
 #[tokio::test]
 async fn an_agent_that_fails_often_enough_is_looked_after() {
     let mut case = case().await;
-    case.start(&[]);
     at_work(&mut case).await;
     let keys = case.twins("alice", "tea").await;
     case.run(&["request", "--user", "alice", "--failures", "2"])
@@ -87,7 +88,6 @@ async fn an_agent_that_fails_often_enough_is_looked_after() {
 #[tokio::test]
 async fn nonsense_in_the_stream_stops_nobody() {
     let mut case = case().await;
-    case.start(&[]);
     at_work(&mut case).await;
     for words in [
         &["usr", "alice"][..],
@@ -115,7 +115,6 @@ async fn nonsense_in_the_stream_stops_nobody() {
 #[tokio::test]
 async fn a_request_of_a_dead_worker_is_taken_over() {
     let mut case = case().await.set("lease_ttl", "1s");
-    case.start(&[]);
     at_work(&mut case).await;
     let keys = case.twins("alice", "tea").await;
     // Taken by a worker that died before it did anything, in the group of its own that has not
@@ -131,4 +130,32 @@ async fn a_request_of_a_dead_worker_is_taken_over() {
         ])
         .await;
     until("alice is merged", async || case.count(&keys).await == 1).await;
+}
+
+#[tokio::test]
+async fn requests_of_the_dead_are_taken_over_at_once_wherever_they_stand() {
+    let mut case = case().await;
+    let keys = case.twins("alice", "tea").await;
+    // Behind many that others work on: one of a worker that was silent for long.
+    let _: redis::Value = case
+        .redis(&[
+            "EVAL",
+            "local stream, group = KEYS[1], 'redisvl:agent_memories' \
+             redis.call('XGROUP', 'CREATE', stream, group, 0, 'MKSTREAM') \
+             for i = 1, 40 do redis.call('XADD', stream, '*', 'user', 'busy') end \
+             local id = redis.call('XADD', stream, '*', 'user', 'alice') \
+             redis.call('XREADGROUP', 'GROUP', group, 'other', 'STREAMS', stream, '>') \
+             redis.call('XCLAIM', stream, group, 'other', 0, id, 'IDLE', 1000000)",
+            "1",
+            "memfold:requests",
+        ])
+        .await;
+    let _: () = case
+        .redis(&["SET", "memfold:turn:sweep:redisvl:agent_memories", "other"])
+        .await;
+    let began = Instant::now();
+    case.start(&[]);
+    until("alice is merged", async || case.count(&keys).await == 1).await;
+    // No worker that lives for a short time only leaves it to the next.
+    assert!(began.elapsed() < Duration::from_secs(8));
 }

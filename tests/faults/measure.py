@@ -1,0 +1,147 @@
+"""What a worker costs: an agent's searches with and without one, and a worker beside many users at rest."""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from agents import Agent, Book, User, create_index, knn, topic_vector
+from cluster import Alone, wait_until
+from redis import Redis
+
+WINDOW_SECONDS = 5
+WINDOWS = 4
+SEARCHES_PER_SECOND = 200
+# Least ratio of the 99th percentiles that is too much.
+SLOWER_MOST = 1.2
+# A worker at rest looks for users so often.
+PROBE_SECONDS = 120
+
+
+def start_worker(options: argparse.Namespace, server: Alone, folder: Path, **settings: str) -> subprocess.Popen:
+    """With settings as they are by default, but for distances of the stored vectors, so that no model is loaded."""
+    settings = {"config": os.devnull, "distance": "stored", "log": "warn", **settings}
+    env = {f"MEMFOLD_{name.upper()}": value for name, value in settings.items()}
+    env |= {"PATH": os.environ["PATH"], "MEMFOLD_REDIS_URL": f"redis://127.0.0.1:{server.primary}"}
+    with open(folder / "worker.log", "a") as log:
+        return subprocess.Popen([options.binary, "worker"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def end(worker: subprocess.Popen):
+    worker.send_signal(signal.SIGCONT)
+    worker.terminate()
+    worker.wait(30)
+
+
+def latency(options: argparse.Namespace, folder: Path) -> int:
+    """An agent searches at a steady rate and others write; a worker that has all users before it works and is stopped in
+    turns."""
+    server = Alone(options.parts, folder)
+    users = [User(number) for number in range(options.users)]
+    with server.connect() as redis:
+        create_index(redis)
+    writer = Agent(server, Book(), users, options.memories, 20, options.seed)
+    for user in users:
+        writer.fill(user, options.memories)
+    worker = start_worker(options, server, folder, mass_percent="100")
+    times: dict[bool, list[float]] = {False: [], True: []}
+    try:
+        with server.connect() as redis:
+            wait_until("the worker works", lambda: redis.xlen("memfold:ledger") > 0)
+            writer.start()
+            for _ in range(WINDOWS):
+                for works in (False, True):
+                    worker.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
+                    time.sleep(0.1)
+                    times[works] += search(redis, users, writer.random)
+            merges = redis.xlen("memfold:ledger")
+    finally:
+        writer.stopping = True
+        writer.join(10)
+        end(worker)
+        server.close()
+    without, beside = percentile(times[False], 0.99), percentile(times[True], 0.99)
+    for name, found in (("without", times[False]), ("beside", times[True])):
+        half, all_but_few = percentile(found, 0.5), percentile(found, 0.999)
+        print(f"{name} a worker: {len(found)} searches, p50 {half:.2f} ms, p99 {percentile(found, 0.99):.2f} ms, "
+              f"p99.9 {all_but_few:.2f} ms, longest {max(found):.2f} ms")  # fmt: skip
+    print(f"users={len(users)} memories={options.memories} merges={merges} p99_ratio={beside / without:.2f}")
+    return 0 if beside <= SLOWER_MOST * without else 1
+
+
+def search(redis: Redis, users: list[User], chance: random.Random) -> list[float]:
+    """Milliseconds that searches took, at a steady rate for a while."""
+    times = []
+    began = time.perf_counter()
+    while (now := time.perf_counter()) < began + WINDOW_SECONDS:
+        due = began + len(times) / SEARCHES_PER_SECOND
+        time.sleep(max(0.0, due - now))
+        user, vector = chance.choice(users), topic_vector(chance.randrange(8), chance)
+        before = time.perf_counter()
+        knn(redis, user, vector)
+        times.append((time.perf_counter() - before) * 1000)
+    return times
+
+
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
+
+
+def idle(options: argparse.Namespace, folder: Path) -> int:
+    """A worker beside users to whom nobody writes: commands and memory."""
+    count = options.idle_users
+    server = Alone(options.parts, folder)
+    try:
+        with server.connect() as redis:
+            create_index(redis)
+            agent = Agent(server, Book(), [], 1, 1, options.seed)
+            pipe = redis.pipeline(transaction=False)
+            for number in range(count):
+                key, document, _ = agent.memory(User(number))
+                pipe.execute_command("JSON.SET", key, "$", json.dumps(document))
+                if number % 1000 == 999:
+                    pipe.execute()
+            pipe.execute()
+            # Once it has seen them all.
+            began = time.monotonic()
+            first = start_worker(options, server, folder, concurrency="8", probe_every="5s")
+            wait_until("all users were read", lambda: known(redis) >= count, 3600, 2)
+            print(f"all {count} users were read once in {time.monotonic() - began:.0f} s")
+            print(f"rss_mib={rss_mib(first):.1f} while reading them")
+            end(first)
+            worker = start_worker(options, server, folder, probe_every=f"{PROBE_SECONDS}s")
+            time.sleep(20)
+            before, began = commands(redis), time.monotonic()
+            time.sleep(2 * PROBE_SECONDS)
+            after, minutes = commands(redis), (time.monotonic() - began) / 60
+            rss = rss_mib(worker)
+            end(worker)
+    finally:
+        server.close()
+    made = {name: after[name][0] - before.get(name, (0, 0))[0] for name in after}
+    busy = sum(after[name][1] - before.get(name, (0, 0))[1] for name in after) / 1e6 / (minutes * 60)
+    often = sorted(((count, name) for name, count in made.items() if count), reverse=True)
+    print("commands:", ", ".join(f"{name} {count / minutes:.1f}/min" for count, name in often))
+    print(f"idle_users={count} commands_per_minute={sum(made.values()) / minutes:.0f} server_busy={busy:.3%} rss_mib={rss:.1f}")
+    return 0
+
+
+def known(redis: Redis) -> int:
+    """Users of which something is remembered."""
+    return sum(1 for _ in redis.scan_iter(match="memfold:state:*", count=10_000))
+
+
+def commands(redis: Redis) -> dict[str, tuple[int, int]]:
+    """Calls and microseconds by command, without those of the measuring itself."""
+    stats = redis.info("commandstats")
+    names = (name for name in stats if name not in ("cmdstat_info", "cmdstat_scan"))
+    return {name.removeprefix("cmdstat_"): (stats[name]["calls"], stats[name]["usec"]) for name in names}
+
+
+def rss_mib(process: subprocess.Popen) -> float:
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
