@@ -16,16 +16,23 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
+use crate::layout::{KeyShape, MetadataForm, TimeForm};
 use crate::memory::Threshold;
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::store::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
-pub use value::{Bytes, Color, CosineDistance, LayoutName, LogFormat, SecretUrl, Summarizer};
+pub use value::{
+    Bytes, Color, CosineDistance, FieldRules, LayoutName, LogFormat, SecretUrl, Summarizer,
+};
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
 pub const DEFAULT_THRESHOLD: f64 = 0.1;
+
+/// The tables of the file: `fields_text` is `text` in `[fields]`.
+const TABLES: [&str; 2] = ["fields", "custom"];
 
 /// A setting as declared: everything but its value.
 #[derive(Debug)]
@@ -57,10 +64,16 @@ impl Setting {
 
     /// The key in the file: `redis_url`, `fields.text`.
     pub fn key(&self) -> String {
-        match self.name.strip_prefix("fields_") {
-            Some(field) => format!("fields.{field}"),
-            None => self.name.to_owned(),
+        for table in TABLES {
+            if let Some(key) = self
+                .name
+                .strip_prefix(table)
+                .and_then(|rest| rest.strip_prefix('_'))
+            {
+                return format!("{table}.{key}");
+            }
         }
+        self.name.to_owned()
     }
 }
 
@@ -201,6 +214,18 @@ settings! {
         fields_scope ("FIELDS"): Vec<String> = "";
         /// Time zone of dates that name none
         timezone ("ZONE"): TimeZone = "UTC";
+    }
+    "Layout custom" {
+        /// Kind of keys that the index is over
+        custom_storage ("KIND"): Option<Storage> = "";
+        /// What keys of memories look like, such as notes:{id} or notes:{user}:{id}; others are passed over
+        custom_key ("SHAPE"): Option<KeyShape> = "";
+        /// How dates of creation are written: as ISO text, or as a number of seconds, ms, us or ns since 1970
+        custom_created_at ("FORM"): TimeForm = "auto";
+        /// How metadata are written: as JSON in text, or as an object
+        custom_metadata ("FORM"): MetadataForm = "auto";
+        /// Further fields, each with the rule by which it is merged: keep, latest, min, max, sum or union
+        custom_rules ("FIELD=RULE,…"): FieldRules = "";
     }
     "Grouping" {
         /// Cosine distance up to which memories are looked at together; unset = the model's calibrated value, else 0.1
@@ -415,6 +440,16 @@ impl Settings {
                 self.layout.kind().name
             )));
         }
+        let is_custom = self.layout.kind().name == "custom";
+        let custom = SETTINGS.iter().find(|setting| {
+            setting.name.starts_with("custom_") && *self.origin(setting.name) != Origin::Default
+        });
+        if let Some(setting) = custom.filter(|_| !is_custom) {
+            return Err(ConfigError::Conflict(format!(
+                "{} is set, which only layout custom knows: set layout = custom",
+                setting.key()
+            )));
+        }
         if self.summarizer == Summarizer::Llm && self.llm_url.is_none() {
             return conflict("summarizer = llm needs a server: set --llm-url");
         }
@@ -513,6 +548,11 @@ fn place(setting: &Setting, origin: &Origin) -> String {
         Origin::File(path) => format!("{}, {}", path.display(), setting.key()),
         Origin::Default => format!("the default of {}", setting.key()),
     }
+}
+
+/// The text form of a setting's value; `None` = not set.
+pub(crate) fn shown(value: &impl Value) -> Option<String> {
+    value.show()
 }
 
 /// Variables that begin like a setting's but are none, each with the setting it resembles.

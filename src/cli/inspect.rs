@@ -1,10 +1,12 @@
+use std::path::PathBuf;
+
 use redis::aio::ConnectionManager;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::looks::{Look, look};
 use super::render::{columns, count, escape, user};
-use super::{Context, json, open};
+use super::{Context, json, open, propose};
 use crate::store::index::{Field, FieldKind, IndexFacts, VectorFacts, indexes};
 use crate::store::listing::users_by;
 
@@ -18,8 +20,14 @@ const FEW: usize = 5;
 ///
 /// With --json: {"version": 1, "indexes": [{name, storage, prefixes, docs, indexing, failures,
 /// fields, vectors, look, served, flags, users}]}.
+///
+/// With --write-config, a memfold.toml for the index of --index (or the only one with vectors) is
+/// proposed from its fields and some of its records, to be looked over; nothing is overwritten.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
+    /// Propose a configuration file for one index; `-` writes it to stdout
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "memfold.toml")]
+    write_config: Option<PathBuf>,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -35,6 +43,9 @@ struct Seen {
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut conn = open::store(&context.settings).await?;
+    if let Some(path) = &args.write_config {
+        return propose::write(&mut conn, context, path).await;
+    }
     let mut seen = Vec::new();
     for facts in indexes(&mut conn).await? {
         let look = look(&facts);
@@ -92,7 +103,7 @@ fn document(seen: &Seen) -> Value {
         "fields": facts.fields.iter().map(field).collect::<Vec<_>>(),
         "vectors": facts.vectors().map(vector).collect::<Vec<_>>(),
         "look": seen.look.name,
-        "served": seen.look.user_field.is_some(),
+        "served": seen.look.flags.is_some(),
         "flags": seen.look.flags,
         "users": seen.users,
     })
@@ -137,7 +148,7 @@ fn text(seen: &Seen, context: &Context) -> String {
         );
     }
     add("fields", fields(facts));
-    let served = if look.user_field.is_some() {
+    let served = if look.flags.is_some() {
         style.green(look.name)
     } else {
         look.name.into()

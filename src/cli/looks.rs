@@ -1,6 +1,7 @@
 //! What an index looks like, by the names of its fields. A guess for people, never used to decide
 //! what may be merged.
 
+use crate::layout::{ROLES, kind};
 use crate::store::index::IndexFacts;
 
 /// What was recognised.
@@ -8,7 +9,7 @@ use crate::store::index::IndexFacts;
 pub(super) struct Look {
     /// What it looks like.
     pub(super) name: &'static str,
-    /// The field with the user id, if this version of memfold can serve the index.
+    /// The field with the user id, if users can be listed by one.
     pub(super) user_field: Option<String>,
     /// The flags to use then.
     pub(super) flags: Option<String>,
@@ -19,77 +20,144 @@ pub(super) struct Look {
 const NOT_MEMORIES: &str = "no memories; memfold has no business here";
 const LATER: &str = "memories, but of a layout that this version does not serve";
 
-/// Names of fields that only one library's index has, most telling first.
-const KNOWN: &[(&[&str], &str, &str)] = &[
-    (
+/// What the index of a library is known by.
+struct Known {
+    /// Names of fields that only its index has.
+    fields: &'static [&'static str],
+    /// What it is.
+    name: &'static str,
+    /// The layout of its memories, if it holds any.
+    layout: Option<&'static str>,
+}
+
+const fn known(
+    fields: &'static [&'static str],
+    name: &'static str,
+    layout: Option<&'static str>,
+) -> Known {
+    Known {
+        fields,
+        name,
+        layout,
+    }
+}
+
+/// Most telling first.
+const KNOWN: &[Known] = &[
+    known(
         &["prompt", "response", "prompt_vector"],
         "a semantic cache (redisvl)",
-        NOT_MEMORIES,
+        None,
     ),
-    (
+    known(
         &["role", "content", "session_tag"],
         "a message history (redisvl)",
-        NOT_MEMORIES,
+        None,
     ),
-    (
+    known(
         &["session_id", "type", "timestamp"],
         "a chat history (langchain-redis)",
-        NOT_MEMORIES,
+        None,
     ),
-    (
+    known(
         &["checkpoint_ns", "checkpoint_id"],
         "checkpoints (LangGraph)",
-        NOT_MEMORIES,
+        None,
     ),
-    (
+    known(
         &["prefix", "key", "field_name", "embedding"],
-        "the vectors of a LangGraph store",
-        "the items are in the index beside it",
+        "the vectors of a LangGraph store, whose items are in the index beside it",
+        None,
     ),
-    (
+    known(
         &["prefix", "key", "created_at"],
-        "the items of a LangGraph store",
-        "--layout langgraph-store, and --namespace for where the memories of a user are",
+        "the items of a LangGraph store (--namespace says where those of a user are)",
+        Some("langgraph-store"),
     ),
-    (
+    known(
         &["memory_hash", "namespace", "vector"],
         "memories of agent-memory-server",
-        LATER,
+        Some("agent-memory-server"),
     ),
-    (
+    known(
         &["memory_id", "hash", "memory", "embedding"],
         "memories of mem0",
-        LATER,
+        Some("mem0"),
     ),
-    (
+    known(
         &["_index_name", "_metadata_json", "text"],
         "documents of langchain-redis",
-        LATER,
+        Some("langchain-redis"),
     ),
 ];
 
-/// Names under which text, user, type, id, date and metadata are usually found.
-const ROLES: &[(&str, &[&str])] = &[
-    (
-        "text",
-        &["content", "text", "memory", "memory_text", "fact"],
-    ),
-    ("user", &["user_id", "user", "userid", "owner", "owner_id"]),
-    ("memory-type", &["memory_type", "type", "kind"]),
-    ("id", &["memory_id", "id"]),
-    ("created-at", &["created_at", "timestamp", "created"]),
-    ("metadata", &["metadata", "meta"]),
-];
-
-pub(super) fn look(facts: &IndexFacts) -> Look {
+/// The library's index that this one looks like.
+fn known_index(facts: &IndexFacts) -> Option<&'static Known> {
     let has = |name: &&str| facts.field(name).is_some();
-    if let Some((_, name, advice)) = KNOWN.iter().find(|(fields, ..)| fields.iter().all(has)) {
+    KNOWN.iter().find(|known| known.fields.iter().all(has))
+}
+
+/// The layout of the library whose index this looks like, if it holds memories that this version
+/// serves.
+///
+/// # Errors
+/// What it is instead, where it is known to be no such index.
+pub(super) fn known_layout(facts: &IndexFacts) -> Result<Option<&'static str>, &'static str> {
+    match known_index(facts) {
+        None => Ok(None),
+        Some(known) => match known.layout.filter(|name| kind(name).is_some()) {
+            Some(layout) => Ok(Some(layout)),
+            None => Err(known.name),
+        },
+    }
+}
+
+/// The field that holds the user id by the usual names.
+pub(super) fn user_field(facts: &IndexFacts) -> Option<&'static str> {
+    let has = |name: &&str| facts.field(name).is_some();
+    role("user").iter().copied().find(has)
+}
+
+fn role(role: &str) -> &'static [&'static str] {
+    let found = ROLES.iter().find(|(name, _)| *name == role);
+    found.map_or(&[], |(_, names)| names)
+}
+
+/// An index of a library that is known.
+fn of_library(facts: &IndexFacts, known: &Known) -> Look {
+    let Some(kind) = known.layout.and_then(kind) else {
+        let advice = if known.layout.is_some() {
+            LATER
+        } else {
+            NOT_MEMORIES
+        };
         return Look {
-            name,
+            name: known.name,
             user_field: None,
             flags: None,
             advice,
         };
+    };
+    let mut flags = format!("--layout {}", kind.name);
+    if facts.name != kind.index {
+        flags += &format!(" --index {}", quote(&facts.name));
+    }
+    let user = user_field(facts);
+    if let Some(user) = user.filter(|user| *user != "user_id") {
+        flags += &format!(" --fields-user {}", quote(user));
+    }
+    Look {
+        name: known.name,
+        user_field: user.map(str::to_owned),
+        flags: Some(flags),
+        advice: "",
+    }
+}
+
+pub(super) fn look(facts: &IndexFacts) -> Look {
+    let has = |name: &&str| facts.field(name).is_some();
+    if let Some(known) = known_index(facts) {
+        return of_library(facts, known);
     }
     let Some((vector, _)) = facts.vectors().next() else {
         return other("no index of memories: it has no vectors");
@@ -98,7 +166,7 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
         return other("an index whose vectors this version does not read");
     }
     let find = |names: &[&'static str]| names.iter().copied().find(|name| has(name));
-    let (Some(_), Some(user)) = (find(ROLES[0].1), find(ROLES[1].1)) else {
+    let (Some(_), Some(user)) = (find(role("text")), user_field(facts)) else {
         return other("an index with vectors, but with no text or user that memfold knows");
     };
     let roles = ROLES
@@ -109,7 +177,9 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
         .chain([vector])
         .filter(|(_, usual, found)| usual != found);
     let flags: Vec<String> = std::iter::once(format!("--index {}", quote(&facts.name)))
-        .chain(unusual.map(|(role, _, found)| format!("--fields-{role} {}", quote(found))))
+        .chain(unusual.map(|(role, _, found)| {
+            format!("--fields-{} {}", role.replace('_', "-"), quote(found))
+        }))
         .collect();
     Look {
         name: "memories as LangGraph agents keep them with redisvl",
@@ -120,7 +190,7 @@ pub(super) fn look(facts: &IndexFacts) -> Look {
 }
 
 fn other(name: &'static str) -> Look {
-    let advice = "if it holds memories, name its fields with --fields-text, --fields-user, --fields-vector, …";
+    let advice = "if it holds memories, describe it: memfold inspect --write-config --index NAME";
     Look {
         name,
         user_field: None,
@@ -202,6 +272,17 @@ mod tests {
     }
 
     #[test]
+    fn a_librarys_store_is_offered_with_its_layout() {
+        let fields = ["_index_name", "_metadata_json", "text", "owner"];
+        let look = look(&index(&fields, Some(("embedding", "COSINE"))));
+        assert_eq!(
+            look.flags.as_deref(),
+            Some("--layout langchain-redis --index 'my mem'\\''ries' --fields-user owner")
+        );
+        assert_eq!(look.user_field.as_deref(), Some("owner"));
+    }
+
+    #[test]
     fn neighbours_are_not_offered() {
         for (fields, vector) in [
             (
@@ -214,10 +295,6 @@ mod tests {
             ),
             (
                 &["prefix", "key", "field_name"],
-                Some(("embedding", "COSINE")),
-            ),
-            (
-                &["memory_id", "hash", "memory", "user_id"],
                 Some(("embedding", "COSINE")),
             ),
             (&["content", "user_id"], None),

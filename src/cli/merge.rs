@@ -6,11 +6,17 @@ use super::exit::Exit;
 use super::plan_file::PlanFile;
 use super::results::Results;
 use super::{Context, open};
+use crate::config::Origin;
+use crate::layout::FieldUse;
 use crate::merge::Pipeline;
 use crate::store::cost;
+use crate::store::records::sample;
 
 /// User ids that stand for everybody or nobody: what an agent stores without knowing its user.
 const SHARED_USERS: [&str; 2] = ["", "system"];
+
+/// Records that are looked at for names of fields.
+const SAMPLES: usize = 100;
 
 const HELP: &str = "\
 What is safe: a merge is one atomic step on the server, made only if every source is still what was
@@ -61,6 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     }
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     pipeline.options.ask_again = args.ask_again;
+    warn_of_names(context, &pipeline).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut conn = pipeline.conn.clone();
     let before = match args.stats {
@@ -94,6 +101,36 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     }
     let exit = results.finish()?;
     saved.map(|()| exit)
+}
+
+/// Names fields that were configured and that neither the index nor any of some records has: a
+/// misspelt one would be taken for absent everywhere.
+async fn warn_of_names(context: &Context, pipeline: &Pipeline) -> anyhow::Result<()> {
+    let (settings, facts) = (&context.settings, &pipeline.index);
+    let configured = |field: &FieldUse| {
+        let setting = format!("fields_{}", field.role);
+        field.role == "rules" || *settings.origin(&setting) != Origin::Default
+    };
+    let mut fields = pipeline.layout.fields();
+    fields.retain(|field| configured(field) && facts.field(&field.name).is_none());
+    if fields.is_empty() {
+        return Ok(());
+    }
+    let records = sample(&mut pipeline.conn.clone(), facts, SAMPLES).await?;
+    for field in fields {
+        if !records.is_empty()
+            && !records
+                .iter()
+                .any(|(_, record)| record.mentions(&field.name))
+        {
+            context.out.warn(&format!(
+                "no record looked at has a field `{}` ({}), and the index has none",
+                field.name,
+                open::flag(field.role)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The users named, then all others if asked for; each once.

@@ -21,6 +21,7 @@ mod output;
 mod own_pairs;
 mod plan_file;
 mod progress;
+mod propose;
 mod render;
 mod request;
 mod results;

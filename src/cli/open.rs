@@ -12,7 +12,7 @@ use super::exit::usage;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Onnx};
-use crate::layout::{Layout, Options};
+use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, connect};
 use crate::store::index::{IndexFacts, index_facts};
@@ -63,6 +63,13 @@ fn layout_options(settings: &Settings) -> Options {
         namespace: settings.namespace.clone(),
         vector_index: settings.vector_index.clone(),
         naive_zone: settings.timezone.clone(),
+        custom: CustomOptions {
+            storage: settings.custom_storage,
+            key: settings.custom_key.clone(),
+            created_at: settings.custom_created_at,
+            metadata: settings.custom_metadata,
+            rules: settings.custom_rules.0.clone(),
+        },
     }
 }
 
@@ -78,7 +85,10 @@ pub(super) fn missing_fields(facts: &IndexFacts, layout: &dyn Layout) -> Vec<(St
 
 /// The flag that names the field of a role.
 pub(super) fn flag(role: &str) -> String {
-    format!("--fields-{}", role.replace('_', "-"))
+    match role {
+        "rules" => "--custom-rules".to_owned(),
+        role => format!("--fields-{}", role.replace('_', "-")),
+    }
 }
 
 /// The embedding model; `None` where neither a server nor an ONNX Runtime is configured.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{ConfigError, SETTINGS, Setting};
+use super::{ConfigError, SETTINGS, Setting, TABLES};
 
 const NAME: &str = "memfold.toml";
 
@@ -42,12 +42,13 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<&'static str, String>, Config
             .map_or(0, |span| text[..span.start].lines().count().max(1));
         failed(format!("line {line}: {}", e.message()))
     })?;
-    let mut texts = BTreeMap::new();
-    for (key, value) in flatten(&table) {
+    let (mut texts, mut flat) = (BTreeMap::new(), Vec::new());
+    flatten(&table, "", &mut flat);
+    for (key, value) in flat {
         let setting = setting(&key).ok_or_else(|| unknown(&file, &key))?;
         let text = plain(value).ok_or_else(|| {
             failed(format!(
-                "{key}: expected a string, a number or a list of strings"
+                "{key}: expected a string, a number, or a list or table of strings"
             ))
         })?;
         texts.insert(setting.name, text);
@@ -55,25 +56,20 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<&'static str, String>, Config
     Ok(texts)
 }
 
-/// Keys with their table in front: `fields.text`.
-fn flatten(table: &Table) -> Vec<(String, &Value)> {
-    let mut flat = Vec::new();
+/// Keys with their table in front: `fields.text`. A table that is a setting itself stays whole.
+fn flatten<'a>(table: &'a Table, before: &str, flat: &mut Vec<(String, &'a Value)>) {
     for (key, value) in table {
+        let key = format!("{before}{key}");
         match value {
-            Value::Table(inner) => {
-                flat.extend(
-                    flatten(inner)
-                        .into_iter()
-                        .map(|(k, v)| (format!("{key}.{k}"), v)),
-                );
-                if inner.is_empty() && key != "fields" {
-                    flat.push((key.clone(), value));
+            Value::Table(inner) if setting(&key).is_none() => {
+                flatten(inner, &format!("{key}."), flat);
+                if inner.is_empty() && !TABLES.contains(&key.as_str()) {
+                    flat.push((key, value));
                 }
             }
-            _ => flat.push((key.clone(), value)),
+            _ => flat.push((key, value)),
         }
     }
-    flat
 }
 
 fn setting(key: &str) -> Option<&'static Setting> {
@@ -85,6 +81,13 @@ fn plain(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Integer(number) => Some(number.to_string()),
         Value::Float(number) => Some(number.to_string()),
+        // A table of names, such as the rules of fields.
+        Value::Table(table) => {
+            let pair =
+                |(name, value): (&String, &Value)| Some(format!("{name}={}", value.as_str()?));
+            let pairs: Option<Vec<String>> = table.iter().map(pair).collect();
+            pairs.map(|pairs| pairs.join(","))
+        }
         Value::Array(items) => {
             let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
             names.map(|names| names.join(","))

@@ -31,10 +31,13 @@ fn another(setting: &Setting) -> String {
         "timezone" => "Europe/Berlin".into(),
         "max_memory" => "2GiB".into(),
         "off_peak" => "* 1-5 * * *".into(),
+        "listen" => "127.0.0.1:9".into(),
+        "custom_key" => "note:{id}".into(),
+        "custom_rules" => "uses=sum".into(),
         name if setting.value_name == "TIME" => {
             if name == "lease_ttl" { "9s" } else { "3h" }.into()
         }
-        _ if matches!(setting.value_name, "COUNT" | "DAYS") => "77".into(),
+        _ if matches!(setting.value_name, "COUNT" | "DAYS" | "PERCENT") => "77".into(),
         _ => setting
             .choices
             .last()
@@ -54,10 +57,14 @@ fn every_setting_follows_one_precedence() {
             ],
             "llm_url" => &[("MEMFOLD_LLM_MODEL", "m")],
             "embed_url" => &[("MEMFOLD_EMBED_MODEL", "m")],
+            "layout" => &[("MEMFOLD_INDEX", "i")],
+            name if name.starts_with("custom_") => {
+                &[("MEMFOLD_INDEX", "i"), ("MEMFOLD_LAYOUT", "custom")]
+            }
             _ => &[],
         };
-        let line = match setting.key().strip_prefix("fields.") {
-            Some(key) => format!("[fields]\n{key} = '{value}'"),
+        let line = match setting.key().split_once('.') {
+            Some((table, key)) => format!("[{table}]\n{key} = '{value}'"),
             None => format!("{} = '{value}'", setting.key()),
         };
         let (_dir, path) = file(&line);
@@ -92,6 +99,27 @@ fn every_setting_follows_one_precedence() {
             "{}",
             setting.name
         );
+    }
+}
+
+#[test]
+fn rules_of_fields_are_a_table_and_only_the_custom_layout_has_them() {
+    let rules = "[custom]\nkey = 'n:{id}'\n[custom.rules]\nuses = 'sum'\n\"a.b\" = 'max'";
+    let (_dir, path) = file(&format!("layout = 'custom'\nindex = 'n'\n{rules}"));
+    let settings = Settings::load(&sources(&[], &[], Some(&path))).unwrap();
+    let setting = |name| SETTINGS.iter().find(|s| s.name == name).unwrap();
+    let shown = settings.show(setting("custom_rules"));
+    assert_eq!(shown.as_deref(), Some("a.b=max,uses=sum"));
+
+    let (_dir, path) = file(rules);
+    let error = Settings::load(&sources(&[], &[], Some(&path))).unwrap_err();
+    assert!(error.to_string().contains("custom.key is set"), "{error}");
+    for wrong in ["uses = 'avg'", "uses = 1"] {
+        let (_dir, path) = file(&format!(
+            "layout = 'custom'\nindex = 'n'\n[custom.rules]\n{wrong}"
+        ));
+        let error = Settings::load(&sources(&[], &[], Some(&path))).unwrap_err();
+        assert!(error.to_string().contains("custom.rules"), "{error}");
     }
 }
 

@@ -8,8 +8,9 @@ use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::layout::{Kind, NAMES, kind};
+use crate::layout::{KeyShape, Kind, MetadataForm, NAMES, Rule, TimeForm, kind};
 use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::store::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 
@@ -377,10 +378,66 @@ choices!(Distance { "auto" => Auto, "stored" => Stored, "onnx" => Onnx });
 choices!(WriteVector { "auto" => Auto, "centroid" => Centroid });
 choices!(Pii { "mask" => Mask, "block" => Block, "allow" => Allow });
 choices!(TtlRule { "keep-apart" => KeepApart, "min" => Min, "max" => Max });
+choices!(Storage { "hash" => Hash, "json" => Json });
+choices!(TimeForm {
+    "auto" => Auto, "iso" => Iso, "s" => Seconds, "ms" => Millis, "us" => Micros, "ns" => Nanos,
+});
+choices!(MetadataForm { "auto" => Auto, "json" => Json, "object" => Object });
+choices!(Rule {
+    "keep" => Keep, "latest" => Latest, "min" => Min, "max" => Max, "sum" => Sum, "union" => Union,
+});
+
+impl Value for KeyShape {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.text().to_owned())
+    }
+}
+
+/// Fields with their rules: `uses=sum,topics=union`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRules(pub Vec<(String, Rule)>);
+
+impl Value for FieldRules {
+    fn parse(text: &str) -> Result<Self, String> {
+        let rule = |pair: &String| {
+            let (field, rule) = pair
+                .split_once('=')
+                .ok_or("expected FIELD=RULE, several separated by commas")?;
+            Ok((field.trim().to_owned(), Rule::parse(rule.trim())?))
+        };
+        let pairs: Vec<String> = Value::parse(text)?;
+        pairs.iter().map(rule).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn show(&self) -> Option<String> {
+        let pair = |(field, rule): &(String, Rule)| format!("{field}={rule}");
+        let pairs: Vec<String> = self.0.iter().map(pair).collect();
+        pairs.show()
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_read_by_field() {
+        let rules = FieldRules::parse("uses=sum, topics = union").unwrap();
+        let expected = [
+            ("uses".to_owned(), Rule::Sum),
+            ("topics".to_owned(), Rule::Union),
+        ];
+        assert_eq!(rules.0, expected);
+        assert_eq!(rules.show().as_deref(), Some("uses=sum,topics=union"));
+        assert!(FieldRules::parse("").unwrap().0.is_empty());
+        for wrong in ["uses", "uses=avg"] {
+            assert!(FieldRules::parse(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn durations_are_read_and_shown_in_one_form() {

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use crate::store::StoreError;
+use crate::store::index::{IndexFacts, Storage};
+
 /// A plain path: the names of members from the root down.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Path(Vec<String>);
 
 impl Path {
@@ -45,6 +48,25 @@ impl Path {
             rest = after;
         }
         (!names.is_empty()).then_some(Self(names))
+    }
+
+    /// Where the field `name` of an index is in a record; one that the index has not is at the root.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnfit`] if the field's path can mean several values.
+    pub(crate) fn of_field(facts: &IndexFacts, name: &str) -> Result<Self, StoreError> {
+        let Some(field) = facts.field(name) else {
+            return Ok(Self::root(name));
+        };
+        match facts.storage {
+            Storage::Hash => Ok(Self::root(&field.path)),
+            Storage::Json => Self::parse(&field.path).ok_or_else(|| {
+                let path = &field.path;
+                facts.unfit(format!(
+                    "`{name}` is at {path}, which may be several values"
+                ))
+            }),
+        }
     }
 
     /// The path of a member of the value here.

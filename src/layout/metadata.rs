@@ -21,6 +21,9 @@ const OWN: [&str; 8] = [
     "memfold",
 ];
 
+/// The member that holds all of it as text, where a library takes plain values only.
+pub(crate) const FOLDED: &str = "memfold";
+
 /// Version of the form of [`Provenance`].
 const VERSION: u32 = 1;
 
@@ -94,6 +97,28 @@ impl Metadata {
             Some(Value::Object(members)) => Self::from_members(members.clone()),
             Some(Value::String(text)) => Self::from_text(text),
             Some(other) => Self::from_raw(&other.to_string()),
+        }
+    }
+
+    /// Reads metadata in which memfold's part is folded into one text ([`United::folded`]).
+    pub(crate) fn unfold(mut members: Map<String, Value>) -> Self {
+        let folded = members.get(FOLDED).and_then(Value::as_str);
+        let own = folded.and_then(|text| serde_json::from_str(text).ok());
+        if let Some(provenance) = own.and_then(|own| Provenance::read(&own)) {
+            members.shift_remove(FOLDED);
+            return Self {
+                members,
+                count: provenance.source_count,
+                provenance: Some(provenance),
+                ..Self::default()
+            };
+        }
+        let displaced = members.shift_remove_entry(FOLDED);
+        Self {
+            members,
+            displaced: displaced.into_iter().collect(),
+            count: 1,
+            ..Self::default()
         }
     }
 
@@ -209,10 +234,31 @@ pub(crate) struct Making {
 /// The united metadata and other fields of a result.
 #[derive(Clone, Debug)]
 pub(crate) struct United {
-    /// The whole metadata, with provenance.
-    pub(crate) metadata: Map<String, Value>,
+    /// The members of the metadata that are not memfold's.
+    pub(crate) members: Map<String, Value>,
+    /// Those that are.
+    own: Map<String, Value>,
     /// The other fields: the survivor's, and those that it has not.
     pub(crate) fields: Map<String, Value>,
+}
+
+impl United {
+    /// The whole metadata, with provenance.
+    pub(crate) fn metadata(self) -> Map<String, Value> {
+        let mut metadata = self.members;
+        metadata.extend(self.own);
+        metadata
+    }
+
+    /// The whole metadata, with provenance as one text member.
+    pub(crate) fn folded(self) -> Map<String, Value> {
+        let mut metadata = self.members;
+        metadata.insert(
+            FOLDED.to_owned(),
+            Value::Object(self.own).to_string().into(),
+        );
+        metadata
+    }
 }
 
 /// Unites the parts; where they differ, what `parts[survivor]` says stands.
@@ -258,11 +304,15 @@ pub(crate) fn unite(parts: &[Part], survivor: usize, making: Making) -> United {
             values: values.lists,
         },
     };
-    let mut metadata = members;
-    if let Ok(Value::Object(own)) = serde_json::to_value(provenance) {
-        metadata.extend(own);
+    let own = match serde_json::to_value(provenance) {
+        Ok(Value::Object(own)) => own,
+        _ => Map::new(), // a struct with named fields is an object
+    };
+    United {
+        members,
+        own,
+        fields,
     }
-    United { metadata, fields }
 }
 
 /// The first value of each name; if a name has several, all of them go to the history as well.

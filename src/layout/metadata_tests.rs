@@ -42,7 +42,7 @@ fn united(stored: &[Value]) -> Value {
         .enumerate()
         .map(|(i, v)| part(&format!("s{i}"), Some(v)))
         .collect();
-    Value::Object(unite(&parts, 0, making("M1")).metadata)
+    Value::Object(unite(&parts, 0, making("M1")).metadata())
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_second_generation_unites_lists_and_adds_counts() {
         part("n", Some(&json!({"mood": "new"}))),
         part("r2", Some(&first)),
     ];
-    let second = Value::Object(unite(&parts, 0, making("M2")).metadata);
+    let second = Value::Object(unite(&parts, 0, making("M2")).metadata());
     assert_eq!(second["source_count"], 7);
     assert_eq!(second["merge_id"], "M2");
     let ids: Vec<_> = second["sources"]
@@ -110,7 +110,7 @@ fn a_value_changed_after_a_merge_joins_the_history() {
     let mut first = united(&[json!({"mood": "good"}), json!({"mood": "bad"})]);
     first["mood"] = json!("edited");
     let parts = [part("r", Some(&first)), part("n", Some(&json!({})))];
-    let second = Value::Object(unite(&parts, 0, making("M2")).metadata);
+    let second = Value::Object(unite(&parts, 0, making("M2")).metadata());
     assert_eq!(second["mood"], "edited");
     let moods = second["memfold"]["values"]["mood"].as_array().unwrap();
     assert!(
@@ -212,6 +212,45 @@ fn an_altered_provenance_is_no_longer_taken_for_memfolds_but_kept() {
 }
 
 #[test]
+fn folded_provenance_is_one_text_beside_members_of_any_name() {
+    let stored = [
+        json!({"sources": ["a"], "merge_id": 7}),
+        json!({"sources": ["b"]}),
+    ];
+    let folded = |stored: &[Value]| {
+        let part = |(i, value): (usize, &Value)| {
+            let metadata = Metadata::unfold(value.as_object().unwrap().clone());
+            Part {
+                metadata,
+                ..part(&format!("s{i}"), None)
+            }
+        };
+        let parts: Vec<_> = stored.iter().enumerate().map(part).collect();
+        unite(&parts, 0, making("M1")).folded()
+    };
+    let first = folded(&stored);
+    assert_eq!(first["sources"], json!(["a"]));
+    assert_eq!(first["merge_id"], 7);
+    assert!(first[FOLDED].is_string());
+    let read = Metadata::unfold(first.clone());
+    assert_eq!(read.provenance.as_ref().unwrap().merge_id, "M1");
+    assert!(!read.members.contains_key(FOLDED));
+
+    let second = folded(&[first.into(), json!({"memfold": "mine"})]);
+    let own: Value = serde_json::from_str(second[FOLDED].as_str().unwrap()).unwrap();
+    assert_eq!(own["source_count"], 3);
+    let said = |id: &str, value: Value| json!({"source": id, "value": value});
+    assert_eq!(
+        own["memfold"]["values"]["memfold"],
+        json!([said("s1", json!("mine"))])
+    );
+    assert_eq!(
+        own["memfold"]["values"]["sources"],
+        json!([said("s0", json!(["a"])), said("s1", json!(["b"]))])
+    );
+}
+
+#[test]
 fn other_fields_fill_and_differ_likewise() {
     let mut parts = [part("a", None), part("b", None), part("c", None)];
     parts[0].fields = json!({"thread_id": null}).as_object().unwrap().clone();
@@ -222,10 +261,10 @@ fn other_fields_fill_and_differ_likewise() {
     parts[2].aside = vec![("created_at".into(), json!("long ago"))];
     let result = unite(&parts, 0, making("M"));
     assert_eq!(
-        Value::Object(result.fields),
+        Value::Object(result.fields.clone()),
         json!({"thread_id": null, "agent": "x"})
     );
-    let values = &result.metadata["memfold"]["values"];
+    let values = &result.metadata()["memfold"]["values"];
     assert_eq!(
         values["thread_id"][1],
         json!({"source": "b", "value": "t1"})
@@ -300,12 +339,12 @@ proptest! {
             stored.iter().enumerate().map(|(i, v)| part(&format!("s{i}"), Some(v))).collect();
         let split = split.min(parts.len() - 1);
         let (left, right) = parts.split_at(split);
-        let first = unite(left, survivor % left.len(), making("M1")).metadata;
+        let first = unite(left, survivor % left.len(), making("M1")).metadata();
         let text = Value::from(Value::Object(first).to_string());
         let mut second = vec![part("r", Some(&text))];
         prop_assert!(second[0].metadata.provenance.is_some());
         second.extend(right.to_vec());
-        let result = unite(&second, survivor % second.len(), making("M2")).metadata;
+        let result = unite(&second, survivor % second.len(), making("M2")).metadata();
         for value in &stored {
             assert_kept(&result, value)?;
         }

@@ -5,17 +5,23 @@
 //! outside this module knows a library's names. docs/layouts.md tells how to add one.
 
 mod agent_memory_server;
+mod body;
+mod custom;
 mod deleted;
 mod hash;
 #[cfg(test)]
 mod hash_testing;
 mod json;
+mod key_shape;
+mod langchain_redis;
 mod langgraph;
 mod mem0;
 mod metadata;
+mod propose;
 mod pyrepr;
 pub mod redisvl;
 mod registry;
+mod rules;
 mod timestamp;
 
 use jiff::Timestamp;
@@ -24,8 +30,14 @@ use crate::memory::{Digest, Memory, Reason};
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::{group_digest, record_digest};
 
+pub use custom::CustomOptions;
 pub(crate) use deleted::says_deleted;
+pub use key_shape::KeyShape;
+pub use propose::{Proposal, ROLES, propose};
+pub use redisvl::MetadataForm;
 pub use registry::{Kind, NAMES, Opened, Options, kind};
+pub use rules::Rule;
+pub use timestamp::TimeForm;
 
 /// One stored record, exactly as the server returned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -326,5 +338,28 @@ pub trait Layout: Send + Sync {
     /// index is being built is refused for every layout.
     fn concerns(&self, _present: &[String]) -> Vec<Concern> {
         Vec::new()
+    }
+}
+
+impl Record {
+    /// Whether a member or field of this name stands anywhere in it, also in JSON within text. Good
+    /// enough to tell that a name is nowhere.
+    pub fn mentions(&self, name: &str) -> bool {
+        let names = [format!("{name}\""), format!("{name}\\\"")];
+        match self {
+            Self::Json(text) => names.iter().any(|name| text.contains(name)),
+            Self::Hash(fields) => fields.iter().any(|(field, value)| {
+                let text = std::str::from_utf8(value).unwrap_or_default();
+                field == name.as_bytes() || names.iter().any(|name| text.contains(name))
+            }),
+        }
+    }
+}
+
+fn not_read(reason: Reason, detail: impl Into<String>) -> NotRead {
+    NotRead {
+        reason,
+        detail: detail.into(),
+        user: None,
     }
 }

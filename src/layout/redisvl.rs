@@ -9,18 +9,18 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::body::{Body, Members};
 use super::json::Path;
 use super::metadata::Metadata;
-use super::timestamp::Stamp;
+use super::rules::Rule;
+use super::timestamp::{Stamp, TimeForm};
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, says_deleted,
+    Source, Stored, not_read, says_deleted,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
-use crate::store::vector::VectorError;
-use crate::store::vector_field::VectorField;
+use crate::store::index::IndexFacts;
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -75,7 +75,7 @@ impl Default for RedisvlFields {
 }
 
 impl RedisvlFields {
-    fn of(options: &Options) -> Self {
+    pub(super) fn of(options: &Options) -> Self {
         let usual = Self::default();
         let or = |name: &Option<String>, usual| name.clone().unwrap_or(usual);
         Self {
@@ -91,11 +91,23 @@ impl RedisvlFields {
     }
 }
 
+/// How metadata are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetadataForm {
+    /// As the survivor's, else any source's; where there are none, as JSON in text.
+    #[default]
+    Auto,
+    /// JSON in text.
+    Json,
+    /// An object.
+    Object,
+}
+
 /// The layout `redisvl` over one index.
 #[derive(Clone, Debug)]
 pub struct Redisvl {
     fields: RedisvlFields,
-    storage: Storage,
+    body: Body,
     /// The name of the user field in queries.
     user_attribute: String,
     /// The name of the vector field in queries.
@@ -103,15 +115,25 @@ pub struct Redisvl {
     /// The name of the date of creation in queries.
     created_attribute: String,
     text: Path,
-    vector: Path,
     user: Path,
     memory_type: Path,
     id: Path,
     created_at: Path,
     metadata: Path,
     scope: Vec<Path>,
-    vector_field: VectorField,
+    ways: Ways,
     naive_zone: TimeZone,
+}
+
+/// What can be said beyond the names of the fields.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ways {
+    /// How dates are written.
+    pub(super) times: TimeForm,
+    /// How metadata are written.
+    pub(super) metadata: MetadataForm,
+    /// Further fields, each with its rule and what divides the items of its text.
+    pub(super) rules: Vec<(Path, Rule, char)>,
 }
 
 impl Redisvl {
@@ -125,19 +147,28 @@ impl Redisvl {
         facts: &IndexFacts,
         naive_zone: TimeZone,
     ) -> Result<Self, StoreError> {
-        let path = |name: &str| path_of(facts, name);
+        Self::with(fields, facts, naive_zone, Ways::default())
+    }
+
+    /// The same with more said.
+    pub(super) fn with(
+        fields: &RedisvlFields,
+        facts: &IndexFacts,
+        naive_zone: TimeZone,
+        ways: Ways,
+    ) -> Result<Self, StoreError> {
+        let path = |name: &str| Path::of_field(facts, name);
         let attribute = |name: &String| {
             let field = facts.field(name);
             field.map_or_else(|| name.clone(), |field| field.attribute.clone())
         };
         let layout = Self {
             fields: fields.clone(),
-            storage: facts.storage,
+            body: Body::new(facts, &fields.vector)?,
             user_attribute: attribute(&fields.user),
             vector_attribute: attribute(&fields.vector),
             created_attribute: attribute(&fields.created_at),
             text: path(&fields.text)?,
-            vector: path(&fields.vector)?,
             user: path(&fields.user)?,
             memory_type: path(&fields.memory_type)?,
             id: path(&fields.id)?,
@@ -148,7 +179,7 @@ impl Redisvl {
                 .iter()
                 .map(|name| path(name))
                 .collect::<Result<_, _>>()?,
-            vector_field: facts.vector(&fields.vector)?,
+            ways,
             naive_zone,
         };
         let roles = layout.roles();
@@ -166,7 +197,7 @@ impl Redisvl {
     fn roles(&self) -> [&Path; 7] {
         [
             &self.text,
-            &self.vector,
+            &self.body.vector,
             &self.user,
             &self.memory_type,
             &self.id,
@@ -175,51 +206,13 @@ impl Redisvl {
         ]
     }
 
-    /// The members of a record that are text or JSON; the vector is left out.
+    /// The members of a record; the vector is left out.
     fn members(&self, record: &Record) -> Result<Map<String, Value>, NotRead> {
-        match (self.storage, record) {
-            (Storage::Json, Record::Json(text)) => self.json_members(text),
-            (Storage::Hash, Record::Hash(fields)) => self.hash_members(fields),
-            _ => Err(not_read(
-                Reason::NotAMemory,
-                "the record is of another kind than the index",
-            )),
-        }
-    }
-
-    fn json_members(&self, text: &str) -> Result<Map<String, Value>, NotRead> {
-        // Numbers are kept by their digits, which is slow for the many of a vector.
-        let rest = match self.vector.span(text) {
-            Some(span) => format!("{}null{}", &text[..span.start], &text[span.end..]),
-            None => text.to_owned(),
-        };
-        match serde_json::from_str(&rest) {
-            Ok(Value::Object(members)) => Ok(members),
-            Ok(_) => Err(not_read(Reason::NotAMemory, "the document is no object")),
-            Err(error) => Err(not_read(Reason::Malformed, format!("not JSON: {error}"))),
-        }
-    }
-
-    fn hash_members(&self, fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Map<String, Value>, NotRead> {
-        let mut members = Map::with_capacity(fields.len());
-        let mut not_utf8 = None;
-        for (name, value) in fields {
-            let Ok(name) = std::str::from_utf8(name) else {
-                continue;
-            };
-            if self.is_vector_field(name.as_bytes()) {
-                continue;
-            }
-            if let Ok(value) = std::str::from_utf8(value) {
-                members.insert(name.to_owned(), value.into());
-            } else if self.must_be_text(name) {
-                not_utf8 = Some(name.to_owned());
-            }
-        }
-        match not_utf8 {
-            None => Ok(members),
+        let Members { map, binary } = self.body.members(record)?;
+        match binary.into_iter().find(|name| self.must_be_text(name)) {
+            None => Ok(map),
             Some(name) => Err(NotRead {
-                user: text_at(&members, &self.user).ok().flatten(),
+                user: text_at(&map, &self.user).ok().flatten(),
                 ..not_read(Reason::NotUtf8, format!("field `{name}` is not UTF-8"))
             }),
         }
@@ -228,26 +221,6 @@ impl Redisvl {
     fn must_be_text(&self, name: &str) -> bool {
         let path = Path::root(name);
         self.roles().contains(&&path) || self.scope.contains(&path)
-    }
-
-    fn is_vector_field(&self, name: &[u8]) -> bool {
-        self.vector.is_root(name)
-    }
-
-    fn vector_of(&self, record: &Record) -> Result<Vec<f32>, NotRead> {
-        let missing = || not_read(Reason::NoVector, "the record has no vector");
-        let bad = |error: VectorError| not_read(Reason::BadVector, error.to_string());
-        match record {
-            Record::Json(text) => match self.vector.span(text).map(|span| &text[span]) {
-                None | Some("null") => Err(missing()),
-                Some(array) => self.vector_field.from_json(array).map_err(bad),
-            },
-            Record::Hash(fields) => {
-                let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
-                let (_, bytes) = stored.ok_or_else(missing)?;
-                self.vector_field.decode(bytes).map_err(bad)
-            }
-        }
     }
 
     fn partition(&self, members: &Map<String, Value>, user: String) -> Result<Partition, NotRead> {
@@ -263,11 +236,9 @@ impl Redisvl {
     }
 
     fn stamp(&self, members: &Map<String, Value>) -> Option<Stamp> {
-        match self.created_at.get(members)? {
-            Value::String(text) => Stamp::parse(text, &self.naive_zone),
-            Value::Number(number) => Stamp::parse(&number.to_string(), &self.naive_zone),
-            _ => None,
-        }
+        self.ways
+            .times
+            .read(self.created_at.get(members)?, &self.naive_zone)
     }
 
     fn read_members(
@@ -288,7 +259,7 @@ impl Redisvl {
             return Err(not_read(Reason::Deleted, detail));
         }
         let partition = self.partition(members, user)?;
-        let vector = self.vector_of(&stored.record)?;
+        let vector = self.body.vector(&stored.record)?;
         let created_at = self.stamp(members).map(|stamp| stamp.at);
         let provenance = metadata.provenance;
         let memory = Memory {
@@ -402,21 +373,6 @@ impl Layout for Redisvl {
     }
 }
 
-fn path_of(facts: &IndexFacts, name: &str) -> Result<Path, StoreError> {
-    let Some(field) = facts.field(name) else {
-        return Ok(Path::root(name));
-    };
-    match facts.storage {
-        Storage::Hash => Ok(Path::root(&field.path)),
-        Storage::Json => Path::parse(&field.path).ok_or_else(|| {
-            facts.unfit(format!(
-                "`{name}` is at {}, which may be several values",
-                field.path
-            ))
-        }),
-    }
-}
-
 /// The text at a path; `None` where there is nothing.
 fn text_at(members: &Map<String, Value>, path: &Path) -> Result<Option<String>, NotRead> {
     match path.get(members) {
@@ -434,14 +390,6 @@ fn scope_value(value: Option<&Value>) -> String {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
-    }
-}
-
-fn not_read(reason: Reason, detail: impl Into<String>) -> NotRead {
-    NotRead {
-        reason,
-        detail: detail.into(),
-        user: None,
     }
 }
 

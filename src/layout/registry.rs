@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::{Layout, agent_memory_server, langgraph, mem0, redisvl};
+use super::custom::{self, CustomOptions};
+use super::{Layout, agent_memory_server, langchain_redis, langgraph, mem0, redisvl};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub vector_index: Option<String>,
     /// The time zone of dates that name none.
     pub naive_zone: TimeZone,
+    /// What only the layout `custom` needs.
+    pub custom: CustomOptions,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             namespace: None,
             vector_index: None,
             naive_zone: TimeZone::UTC,
+            custom: CustomOptions::default(),
         }
     }
 }
@@ -78,6 +82,8 @@ const KINDS: &[Kind] = &[
     langgraph::KIND,
     mem0::KIND,
     agent_memory_server::KIND,
+    langchain_redis::KIND,
+    custom::KIND,
 ];
 
 /// The names of all layouts.

@@ -1,12 +1,89 @@
-//! Dates as libraries store them: read in any form, written back in the form they had.
+//! Dates as libraries store them: read in any form or in a given one, written back in the form they
+//! had.
 
 use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::{Offset, TimeZone};
+use serde_json::Value;
 
 /// Smaller numbers are counters or "unset", not dates.
 const EARLIEST_SECONDS: i128 = 100_000_000; // March 1973
+
+/// How the dates of a store are written, where that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeForm {
+    /// As each looks: text, or a number whose size tells its unit.
+    #[default]
+    Auto,
+    /// `2026-11-29T18:31:13.950300` and its like.
+    Iso,
+    /// Seconds since the epoch, perhaps with a fraction.
+    Seconds,
+    /// Milliseconds since the epoch.
+    Millis,
+    /// Microseconds since the epoch.
+    Micros,
+    /// Nanoseconds since the epoch.
+    Nanos,
+}
+
+impl TimeForm {
+    /// Nanoseconds a unit, if its dates are numbers.
+    fn unit(self) -> Option<i128> {
+        match self {
+            Self::Auto | Self::Iso => None,
+            Self::Seconds => Some(1_000_000_000),
+            Self::Millis => Some(1_000_000),
+            Self::Micros => Some(1_000),
+            Self::Nanos => Some(1),
+        }
+    }
+
+    /// Reads a date of this form; one without an offset is of `naive_zone`.
+    pub(crate) fn parse(self, text: &str, naive_zone: &TimeZone) -> Option<Stamp> {
+        match self {
+            Self::Auto => Stamp::parse(text, naive_zone),
+            Self::Iso => iso(text.trim(), naive_zone),
+            numbers => number(text.trim(), |_| numbers.unit()),
+        }
+    }
+
+    /// Reads a stored date of this form.
+    pub(crate) fn read(self, value: &Value, naive_zone: &TimeZone) -> Option<Stamp> {
+        match value {
+            Value::String(text) => self.parse(text, naive_zone),
+            Value::Number(number) => self.parse(&number.to_string(), naive_zone),
+            _ => None,
+        }
+    }
+
+    /// The date that `values[survivor]` must be given so that it is the earliest of all: in its own
+    /// form, or, where it has no date, as the earliest is written. `None` where it must stay.
+    pub(crate) fn earliest(
+        self,
+        values: &[Option<&Value>],
+        survivor: usize,
+        naive_zone: &TimeZone,
+    ) -> Option<Value> {
+        let dates = values
+            .iter()
+            .filter_map(|value| Some((self.read((*value)?, naive_zone)?.at, *value)));
+        let (earliest, holder) = dates.min_by_key(|(at, _)| *at)?;
+        let held = values.get(survivor).copied().flatten();
+        match (held.and_then(|held| self.read(held, naive_zone)), held) {
+            (Some(stamp), _) if stamp.at <= earliest => None,
+            (Some(stamp), Some(Value::Number(_))) => stamp
+                .rewrite(earliest, naive_zone)
+                .parse()
+                .map(Value::Number)
+                .ok(),
+            (Some(stamp), _) => Some(stamp.rewrite(earliest, naive_zone).into()),
+            (None, Some(unread)) if !unread.is_null() && *unread != "" => None,
+            (None, _) => holder.cloned(),
+        }
+    }
+}
 
 /// A stored date: the moment, and how it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +118,7 @@ impl Stamp {
     /// Reads a date; one without an offset is of `naive_zone`.
     pub(crate) fn parse(text: &str, naive_zone: &TimeZone) -> Option<Self> {
         let text = text.trim();
-        number(text).or_else(|| iso(text, naive_zone))
+        number(text, unit_by_size).or_else(|| iso(text, naive_zone))
     }
 
     /// Writes another moment in this form. A form without a fraction gets one where the moment
@@ -70,7 +147,18 @@ impl Stamp {
     }
 }
 
-fn number(text: &str) -> Option<Stamp> {
+/// The unit of a number since the epoch that is a date of our time.
+fn unit_by_size(whole: i128) -> Option<i128> {
+    match whole {
+        EARLIEST_SECONDS..100_000_000_000 => Some(1_000_000_000),
+        100_000_000_000..100_000_000_000_000 => Some(1_000_000),
+        100_000_000_000_000..100_000_000_000_000_000 => Some(1_000),
+        100_000_000_000_000_000.. => Some(1),
+        _ => None,
+    }
+}
+
+fn number(text: &str, unit_of: impl Fn(i128) -> Option<i128>) -> Option<Stamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || whole.len() > 20 || fraction.len() > 9 {
@@ -80,13 +168,7 @@ fn number(text: &str) -> Option<Stamp> {
         return None;
     }
     let whole: i128 = whole.parse().ok()?;
-    let nanos: i128 = match whole {
-        EARLIEST_SECONDS..100_000_000_000 => 1_000_000_000,
-        100_000_000_000..100_000_000_000_000 => 1_000_000,
-        100_000_000_000_000..100_000_000_000_000_000 => 1_000,
-        100_000_000_000_000_000.. => 1,
-        _ => return None,
-    };
+    let nanos = unit_of(whole)?;
     let part: i128 = format!("{fraction:0<9}").parse().ok()?;
     let at = Timestamp::from_nanosecond(whole * nanos + part * nanos / 1_000_000_000).ok()?;
     Some(Stamp {
@@ -196,6 +278,7 @@ fn zone_text(zone: &Zone) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -244,6 +327,50 @@ mod tests {
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_given_form_takes_no_other() {
+        let at = |form: TimeForm, text| form.parse(text, &TimeZone::UTC).map(|stamp| stamp.at);
+        let day: Timestamp = "1970-01-02T00:00:00Z".parse().unwrap();
+        for (form, text) in [
+            (TimeForm::Seconds, "86400"),
+            (TimeForm::Seconds, "86400.0"),
+            (TimeForm::Millis, "86400000"),
+            (TimeForm::Micros, "86400000000"),
+            (TimeForm::Nanos, "86400000000000"),
+            (TimeForm::Iso, "1970-01-02"),
+        ] {
+            assert_eq!(at(form, text), Some(day), "{form:?}");
+        }
+        assert_eq!(at(TimeForm::Iso, "1795977073"), None);
+        assert_eq!(at(TimeForm::Seconds, "2026-11-29"), None);
+    }
+
+    #[test]
+    fn the_earliest_date_comes_in_the_survivors_form() {
+        let earliest = |values: &[Value], form: TimeForm| {
+            let values: Vec<Option<&Value>> = values.iter().map(Some).collect();
+            form.earliest(&values, 0, &TimeZone::UTC)
+        };
+        let (early, late) = (json!("2026-01-02T03:04:05"), json!(1795977073));
+        assert_eq!(
+            earliest(&[late.clone(), early.clone()], TimeForm::Auto),
+            Some(json!(1767323045))
+        );
+        assert_eq!(
+            earliest(&[early.clone(), late.clone()], TimeForm::Auto),
+            None
+        );
+        assert_eq!(
+            earliest(&[Value::Null, late.clone()], TimeForm::Auto),
+            Some(late.clone())
+        );
+        assert_eq!(
+            earliest(&[json!("soon"), late.clone()], TimeForm::Auto),
+            None
+        );
+        assert_eq!(earliest(&[late, early], TimeForm::Seconds), None);
     }
 
     #[test]

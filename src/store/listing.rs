@@ -356,6 +356,18 @@ async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, 
     Ok(found)
 }
 
+/// Some keys of an index, at most `count`.
+pub(crate) async fn some(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    count: usize,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut query = aggregate(&facts.name, "*");
+    query.arg("LOAD").arg(1).arg("@__key");
+    query.arg("LIMIT").arg(0).arg(count);
+    Ok(listed(conn, facts, query).await?.keys)
+}
+
 pub(crate) fn aggregate(index: &str, query: &str) -> Cmd {
     let mut command = redis::cmd("FT.AGGREGATE");
     command

@@ -7,7 +7,7 @@ use redis::{RedisResult, Value};
 
 use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
 use crate::memory::{Digest, Memory};
-use crate::store::index::Storage;
+use crate::store::index::{IndexFacts, Storage};
 use crate::store::{StoreError, listing, reply};
 
 /// Keys a round trip: enough to hide the latency, few enough to keep memory small.
@@ -93,6 +93,30 @@ pub async fn companions(
         }
     }
     Ok(found)
+}
+
+/// Some records of an index with their keys, at most `count`: which ones is left to the server.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn sample(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    count: usize,
+) -> Result<Vec<(String, Record)>, StoreError> {
+    let keys = listing::some(conn, facts, count).await?;
+    let names: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let fetched = fetch_keys(conn, facts.storage, &names).await?;
+    let record = |(key, fetched): (Vec<u8>, Fetched)| match fetched {
+        Fetched::Memory(stored, _) => Some((String::from_utf8(key).ok()?, stored.record)),
+        _ => None,
+    };
+    Ok(keys
+        .clone()
+        .into_iter()
+        .zip(fetched)
+        .filter_map(record)
+        .collect())
 }
 
 /// The record as a source, if it is the one of the digest.

@@ -8,6 +8,7 @@ mod cli;
 mod commit;
 mod connect;
 mod crash;
+mod custom;
 mod embed;
 mod embed_http;
 mod layout;

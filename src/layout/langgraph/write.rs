@@ -68,8 +68,9 @@ fn item(
         .ok_or("there is no room for the text")?;
     let micros = merged.merged_at.as_microsecond();
     result.insert("updated_at".to_owned(), micros.into());
-    result.insert(PROVENANCE.to_owned(), Value::Object(united.metadata));
-    for (name, value) in united.fields {
+    let fields = united.fields.clone();
+    result.insert(PROVENANCE.to_owned(), Value::Object(united.metadata()));
+    for (name, value) in fields {
         result.entry(name).or_insert(value);
     }
     Ok(Record::Json(Value::Object(result).to_string()))

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::layout::ResultVector;
-use crate::store::index::{Field, FieldKind, VectorFacts};
+use crate::store::index::{Field, FieldKind, Storage, VectorFacts};
 use crate::store::vector::{self, Dtype};
 
 fn facts(storage: Storage, paths: &[(&str, &str)]) -> IndexFacts {

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Redisvl;
+use super::{MetadataForm, Redisvl};
 use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
-use crate::layout::{CannotWrite, Merged, Record, ResultVector, Source, Stored};
-use crate::store::index::Storage;
+use crate::layout::rules::{self, Held};
+use crate::layout::{CannotWrite, Merged, Source, Stored};
 
 /// The record of `sources[survivor]` with everything that the others add to it.
 pub(super) fn merge(
@@ -34,12 +34,11 @@ pub(super) fn merge(
     let result = layout
         .merged_members(sources, &members, survivor, merged)
         .map_err(cannot)?;
-    match layout.storage {
-        Storage::Json => layout.json_result(sources, result, &merged.vector),
-        Storage::Hash => layout.hash_result(sources, survivor, result, &merged.vector),
-    }
-    .map(Stored::from)
-    .map_err(cannot)
+    layout
+        .body
+        .record(sources, survivor, result, &merged.vector)
+        .map(Stored::from)
+        .map_err(cannot)
 }
 
 impl Redisvl {
@@ -111,6 +110,7 @@ impl Redisvl {
                 .max(),
         };
         let united = metadata::unite(&parts, survivor, making);
+        let fields = united.fields.clone();
         let mut result = members[survivor].clone();
         let mut put = |path: &Path, value| {
             path.set(&mut result, value)
@@ -119,9 +119,10 @@ impl Redisvl {
         put(&self.text, merged.text.as_str().into())?;
         put(
             &self.metadata,
-            self.metadata_in_its_form(united.metadata, members, survivor),
+            self.metadata_in_its_form(united.metadata(), members, survivor),
         )?;
-        if let Some(date) = self.earliest(members, survivor) {
+        let dates: Vec<_> = members.iter().map(|m| self.created_at.get(m)).collect();
+        if let Some(date) = self.ways.times.earliest(&dates, survivor, &self.naive_zone) {
             put(&self.created_at, date)?;
         }
         for (path, value) in members
@@ -130,14 +131,46 @@ impl Redisvl {
         {
             let name = path.dotted();
             let absent = !parts[survivor].fields.contains_key(&name);
-            if absent && united.fields.get(&name) == Some(value) {
+            if absent && fields.get(&name) == Some(value) {
                 put(&path, value.clone())?;
             }
         }
+        self.apply_rules(sources, members, survivor, &mut result)?;
         Ok(result)
     }
 
-    /// Metadata as an object where the survivor, or else any source, has an object; else as text.
+    /// Writes the fields that have a rule.
+    fn apply_rules(
+        &self,
+        sources: &[Source],
+        members: &[Map<String, Value>],
+        survivor: usize,
+        result: &mut Map<String, Value>,
+    ) -> Result<(), String> {
+        let survivor_first = (survivor..=survivor)
+            .chain((0..sources.len()).filter(|position| *position != survivor));
+        for (path, rule, separator) in &self.ways.rules {
+            let held = survivor_first.clone().map(|position| Held {
+                value: path.get(&members[position]),
+                said_at: sources[position].memory.said_at,
+            });
+            let reading = rules::Reading {
+                separator: *separator,
+                naive_zone: &self.naive_zone,
+            };
+            let name = path.dotted();
+            let value = rules::apply(*rule, &held.collect::<Vec<_>>(), reading)
+                .map_err(|error| format!("rule {rule} of `{name}` cannot be kept: {error}"))?;
+            if let Some(value) = value {
+                path.set(result, value)
+                    .map_err(|_| format!("there is no room for `{name}`"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Metadata in the form that was said, or as an object where the survivor, or else any source,
+    /// has an object; else as text.
     fn metadata_in_its_form(
         &self,
         metadata: Map<String, Value>,
@@ -146,145 +179,19 @@ impl Redisvl {
     ) -> Value {
         let has_form = |value: &&Value| value.is_object() || value.is_string();
         let form = |members| self.metadata.get(members).filter(has_form);
-        let form = form(&members[survivor]).or_else(|| members.iter().find_map(form));
+        let is_object = match self.ways.metadata {
+            MetadataForm::Json => false,
+            MetadataForm::Object => true,
+            MetadataForm::Auto => form(&members[survivor])
+                .or_else(|| members.iter().find_map(form))
+                .is_some_and(Value::is_object),
+        };
         let metadata = Value::Object(metadata);
-        if form.is_some_and(Value::is_object) {
+        if is_object {
             metadata
         } else {
             metadata.to_string().into()
         }
-    }
-
-    /// The earliest date, if the survivor must be given it: in the survivor's form, or, where it
-    /// has no date, as its own source has it.
-    fn earliest(&self, members: &[Map<String, Value>], survivor: usize) -> Option<Value> {
-        let dates = members
-            .iter()
-            .filter_map(|members| Some((self.stamp(members)?.at, members)));
-        let (earliest, holder) = dates.min_by_key(|(at, _)| *at)?;
-        let held = self.created_at.get(&members[survivor]);
-        match (self.stamp(&members[survivor]), held) {
-            (Some(stamp), _) if stamp.at <= earliest => None,
-            (Some(stamp), Some(Value::Number(_))) => stamp
-                .rewrite(earliest, &self.naive_zone)
-                .parse()
-                .map(Value::Number)
-                .ok(),
-            (Some(stamp), _) => Some(stamp.rewrite(earliest, &self.naive_zone).into()),
-            (None, Some(unread)) if !unread.is_null() && *unread != "" => None,
-            (None, _) => self.created_at.get(holder).cloned(),
-        }
-    }
-
-    fn json_result(
-        &self,
-        sources: &[Source],
-        mut result: Map<String, Value>,
-        wanted: &ResultVector,
-    ) -> Result<Record, String> {
-        let array = match wanted {
-            ResultVector::Numbers(numbers) => {
-                let array = self.vector_field.to_json(numbers);
-                array.map_err(|error| error.to_string())?
-            }
-            ResultVector::OfSource(position) => {
-                match sources.get(*position).map(|s| &s.stored.record) {
-                    Some(Record::Json(text)) => {
-                        let span = self.vector.span(text).ok_or("the source has no vector")?;
-                        text[span].to_owned()
-                    }
-                    _ => return Err("the source of the vector is missing".to_owned()),
-                }
-            }
-        };
-        // The array goes in as text, so that not a digit of it changes.
-        self.vector
-            .set(&mut result, Value::Null)
-            .map_err(|_| "there is no room for the vector")?;
-        let text = Value::Object(result).to_string();
-        let span = self
-            .vector
-            .span(&text)
-            .ok_or("there is no room for the vector")?;
-        Ok(Record::Json(format!(
-            "{}{array}{}",
-            &text[..span.start],
-            &text[span.end..]
-        )))
-    }
-
-    fn hash_result(
-        &self,
-        sources: &[Source],
-        survivor: usize,
-        mut result: Map<String, Value>,
-        wanted: &ResultVector,
-    ) -> Result<Record, String> {
-        let vector = match wanted {
-            ResultVector::Numbers(numbers) => {
-                let bytes = self.vector_field.encode(numbers);
-                bytes.map_err(|error| error.to_string())?
-            }
-            ResultVector::OfSource(position) => {
-                let fields = hash_fields(sources.get(*position));
-                let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
-                stored
-                    .map(|(_, bytes)| bytes.clone())
-                    .ok_or("the source has no vector")?
-            }
-        };
-        let mut fields = Vec::new();
-        for (name, value) in hash_fields(sources.get(survivor)) {
-            let text = std::str::from_utf8(name)
-                .ok()
-                .and_then(|name| result.shift_remove(name));
-            let value = match text {
-                _ if self.is_vector_field(name) => vector.clone(),
-                Some(Value::String(text)) => text.into_bytes(),
-                _ => value.clone(),
-            };
-            fields.push((name.clone(), value));
-        }
-        for (name, value) in result {
-            if let Value::String(text) = value {
-                fields.push((name.into_bytes(), text.into_bytes()));
-            }
-        }
-        self.add_binary_fields(sources, survivor, &mut fields)?;
-        Ok(Record::Hash(fields))
-    }
-
-    /// Adds the fields of other sources that are not text. Two that differ cannot both be kept.
-    fn add_binary_fields(
-        &self,
-        sources: &[Source],
-        survivor: usize,
-        fields: &mut Vec<(Vec<u8>, Vec<u8>)>,
-    ) -> Result<(), String> {
-        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
-        let survivors = hash_fields(sources.get(survivor));
-        let binary_there = |name: &[u8]| {
-            survivors
-                .iter()
-                .any(|(n, v)| n == name && !(is_text(n) && is_text(v)))
-        };
-        for (name, value) in sources.iter().flat_map(|source| hash_fields(Some(source))) {
-            let is_binary = !is_text(name) || !is_text(value) || binary_there(name);
-            if self.is_vector_field(name) || !is_binary {
-                continue;
-            }
-            match fields.iter().find(|(known, _)| known == name) {
-                None => fields.push((name.clone(), value.clone())),
-                Some((_, standing)) if standing == value => {}
-                Some(_) => {
-                    let name = String::from_utf8_lossy(name);
-                    return Err(format!(
-                        "field `{name}` is not text and differs between sources"
-                    ));
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -294,11 +201,4 @@ fn pairs<'a>(
 ) -> impl Iterator<Item = (Path, &'a Value)> {
     let path = move |name: &String| parent.map_or_else(|| Path::root(name), |p| p.child(name));
     members.iter().map(move |(name, value)| (path(name), value))
-}
-
-fn hash_fields(source: Option<&Source>) -> &[(Vec<u8>, Vec<u8>)] {
-    match source.map(|source| &source.stored.record) {
-        Some(Record::Hash(fields)) => fields,
-        _ => &[],
-    }
 }

@@ -248,7 +248,8 @@ const END: &str = "<!-- quality:end -->";
 /// The table of the README, from the recorded figures.
 fn table(recorded: &Recorded) -> String {
     let mut lines = vec![
-        "| | pairs: merged | pairs: false merges | groups formed | results that mix | facts lost |".to_owned(),
+        "| | pairs: merged | pairs: false merges | groups formed | results that mix | facts lost |"
+            .to_owned(),
         "|---|---|---|---|---|---|".to_owned(),
     ];
     let (pairs, groups) = (&recorded["memcases"], &recorded["groups"]);

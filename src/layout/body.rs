@@ -1,0 +1,250 @@
+//! What a record consists of: its members, and its vector, which is never taken for one of them.
+
+use serde_json::{Map, Value};
+
+use super::json::Path;
+use super::{NotRead, Record, ResultVector, Source, not_read};
+use crate::memory::Reason;
+use crate::store::StoreError;
+use crate::store::index::{IndexFacts, Storage};
+use crate::store::vector::VectorError;
+use crate::store::vector_field::VectorField;
+
+/// How the records of an index are taken apart and put together.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    pub(crate) storage: Storage,
+    /// Where the vector is.
+    pub(crate) vector: Path,
+    field: VectorField,
+}
+
+/// The members of a record that are text or JSON.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) map: Map<String, Value>,
+    /// Fields of a hash whose values are not UTF-8; the vector is none of them.
+    pub(crate) binary: Vec<String>,
+}
+
+impl Body {
+    /// Of the records of an index with this vector field.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnfit`] if the vector field is missing or of a kind that memfold cannot
+    /// use, or if its path can mean several values.
+    pub(crate) fn new(facts: &IndexFacts, vector: &str) -> Result<Self, StoreError> {
+        let field = facts.vector(vector)?;
+        Ok(Self {
+            storage: facts.storage,
+            vector: Path::of_field(facts, vector)?,
+            field,
+        })
+    }
+
+    /// The members of a record; the vector is left out.
+    pub(crate) fn members(&self, record: &Record) -> Result<Members, NotRead> {
+        match (self.storage, record) {
+            (Storage::Json, Record::Json(text)) => self.json_members(text),
+            (Storage::Hash, Record::Hash(fields)) => Ok(self.hash_members(fields)),
+            _ => Err(not_read(
+                Reason::NotAMemory,
+                "the record is of another kind than the index",
+            )),
+        }
+    }
+
+    fn json_members(&self, text: &str) -> Result<Members, NotRead> {
+        // Numbers are kept by their digits, which is slow for the many of a vector.
+        let rest = match self.vector.span(text) {
+            Some(span) => format!("{}null{}", &text[..span.start], &text[span.end..]),
+            None => text.to_owned(),
+        };
+        match serde_json::from_str(&rest) {
+            Ok(Value::Object(map)) => Ok(Members {
+                map,
+                binary: Vec::new(),
+            }),
+            Ok(_) => Err(not_read(Reason::NotAMemory, "the document is no object")),
+            Err(error) => Err(not_read(Reason::Malformed, format!("not JSON: {error}"))),
+        }
+    }
+
+    fn hash_members(&self, fields: &[(Vec<u8>, Vec<u8>)]) -> Members {
+        let mut members = Members {
+            map: Map::with_capacity(fields.len()),
+            binary: Vec::new(),
+        };
+        for (name, value) in fields {
+            let Ok(name) = std::str::from_utf8(name) else {
+                continue;
+            };
+            if self.is_vector_field(name.as_bytes()) {
+                continue;
+            }
+            if let Ok(value) = std::str::from_utf8(value) {
+                members.map.insert(name.to_owned(), value.into());
+            } else {
+                members.binary.push(name.to_owned());
+            }
+        }
+        members
+    }
+
+    fn is_vector_field(&self, name: &[u8]) -> bool {
+        self.vector.is_root(name)
+    }
+
+    /// The vector of a record.
+    pub(crate) fn vector(&self, record: &Record) -> Result<Vec<f32>, NotRead> {
+        let missing = || not_read(Reason::NoVector, "the record has no vector");
+        let bad = |error: VectorError| not_read(Reason::BadVector, error.to_string());
+        match record {
+            Record::Json(text) => match self.vector.span(text).map(|span| &text[span]) {
+                None | Some("null") => Err(missing()),
+                Some(array) => self.field.from_json(array).map_err(bad),
+            },
+            Record::Hash(fields) => {
+                let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
+                let (_, bytes) = stored.ok_or_else(missing)?;
+                self.field.decode(bytes).map_err(bad)
+            }
+        }
+    }
+
+    /// The record of `sources[survivor]` with these members and the wanted vector. What is not text
+    /// in the hashes of the sources goes into it as well.
+    ///
+    /// # Errors
+    /// What the record cannot take.
+    pub(crate) fn record(
+        &self,
+        sources: &[Source],
+        survivor: usize,
+        members: Map<String, Value>,
+        wanted: &ResultVector,
+    ) -> Result<Record, String> {
+        match self.storage {
+            Storage::Json => self.json_result(sources, members, wanted),
+            Storage::Hash => self.hash_result(sources, survivor, members, wanted),
+        }
+    }
+
+    fn json_result(
+        &self,
+        sources: &[Source],
+        mut result: Map<String, Value>,
+        wanted: &ResultVector,
+    ) -> Result<Record, String> {
+        let array = match wanted {
+            ResultVector::Numbers(numbers) => {
+                let array = self.field.to_json(numbers);
+                array.map_err(|error| error.to_string())?
+            }
+            ResultVector::OfSource(position) => {
+                match sources.get(*position).map(|s| &s.stored.record) {
+                    Some(Record::Json(text)) => {
+                        let span = self.vector.span(text).ok_or("the source has no vector")?;
+                        text[span].to_owned()
+                    }
+                    _ => return Err("the source of the vector is missing".to_owned()),
+                }
+            }
+        };
+        // The array goes in as text, so that not a digit of it changes.
+        self.vector
+            .set(&mut result, Value::Null)
+            .map_err(|_| "there is no room for the vector")?;
+        let text = Value::Object(result).to_string();
+        let span = self
+            .vector
+            .span(&text)
+            .ok_or("there is no room for the vector")?;
+        Ok(Record::Json(format!(
+            "{}{array}{}",
+            &text[..span.start],
+            &text[span.end..]
+        )))
+    }
+
+    fn hash_result(
+        &self,
+        sources: &[Source],
+        survivor: usize,
+        mut result: Map<String, Value>,
+        wanted: &ResultVector,
+    ) -> Result<Record, String> {
+        let vector = match wanted {
+            ResultVector::Numbers(numbers) => {
+                let bytes = self.field.encode(numbers);
+                bytes.map_err(|error| error.to_string())?
+            }
+            ResultVector::OfSource(position) => {
+                let fields = hash_fields(sources.get(*position));
+                let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
+                stored
+                    .map(|(_, bytes)| bytes.clone())
+                    .ok_or("the source has no vector")?
+            }
+        };
+        let mut fields = Vec::new();
+        for (name, value) in hash_fields(sources.get(survivor)) {
+            let text = std::str::from_utf8(name)
+                .ok()
+                .and_then(|name| result.shift_remove(name));
+            let value = match text {
+                _ if self.is_vector_field(name) => vector.clone(),
+                Some(Value::String(text)) => text.into_bytes(),
+                _ => value.clone(),
+            };
+            fields.push((name.clone(), value));
+        }
+        for (name, value) in result {
+            if let Value::String(text) = value {
+                fields.push((name.into_bytes(), text.into_bytes()));
+            }
+        }
+        self.add_binary_fields(sources, survivor, &mut fields)?;
+        Ok(Record::Hash(fields))
+    }
+
+    /// Adds the fields of other sources that are not text. Two that differ cannot both be kept.
+    fn add_binary_fields(
+        &self,
+        sources: &[Source],
+        survivor: usize,
+        fields: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    ) -> Result<(), String> {
+        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
+        let survivors = hash_fields(sources.get(survivor));
+        let binary_there = |name: &[u8]| {
+            survivors
+                .iter()
+                .any(|(n, v)| n == name && !(is_text(n) && is_text(v)))
+        };
+        for (name, value) in sources.iter().flat_map(|source| hash_fields(Some(source))) {
+            let is_binary = !is_text(name) || !is_text(value) || binary_there(name);
+            if self.is_vector_field(name) || !is_binary {
+                continue;
+            }
+            match fields.iter().find(|(known, _)| known == name) {
+                None => fields.push((name.clone(), value.clone())),
+                Some((_, standing)) if standing == value => {}
+                Some(_) => {
+                    let name = String::from_utf8_lossy(name);
+                    return Err(format!(
+                        "field `{name}` is not text and differs between sources"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash_fields(source: Option<&Source>) -> &[(Vec<u8>, Vec<u8>)] {
+    match source.map(|source| &source.stored.record) {
+        Some(Record::Hash(fields)) => fields,
+        _ => &[],
+    }
+}
