@@ -1,6 +1,9 @@
 """A real embedding server (multilingual-e5-small behind OpenAI's protocol) in the place of the model in memfold."""
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -58,16 +61,46 @@ def test_memories_of_a_multilingual_model_are_merged_and_brought_back(redis, new
     assert documents(redis) == before
 
 
-def test_a_new_text_gets_the_servers_vector(redis, new_agent, e5, with_e5, llm_url):
+class Joiner(BaseHTTPRequestHandler):
+    """In the place of an LLM, whose words would differ from run to run: says all memories one after the other."""
+
+    def do_POST(self):
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][-1]["content"]
+        memories, _ = json.JSONDecoder().raw_decode(question, question.index("["))
+        text = " ".join(memory["text"] for memory in memories)
+        answer = json.dumps({"verdict": "same", "text": text, "used": [memory["id"] for memory in memories]})
+        choice = {"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}
+        body = json.dumps({"model": "joiner", "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def joiner() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Joiner)
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+
+
+def test_a_new_text_gets_the_servers_vector(redis, new_agent, e5, with_e5, joiner):
     agent = new_agent(embed=e5.embed)
-    for number, text in enumerate(("User likes tea.", "User likes tea. User hates milk.", "User hates milk. User likes tea.")):
+    for number, text in enumerate(("User likes tea with honey.", "User likes tea with ginger.")):
         agent.store_memory(text, SEMANTIC, "tyler", thread_id=str(number))
-    with_e5.settings |= {"MEMFOLD_LLM_URL": llm_url, "MEMFOLD_LLM_MODEL": "SmolLM2-135M-Instruct"}
-    # Whatever the model's words are: what stands in the store has the vector of its text.
-    with_e5.merge("tyler", options=("--threshold", "0.5"), codes=(0, 4), timeout=600)
-    for document in documents(redis).values():
-        stored = np.array(json.loads(document.body)["embedding"])
-        assert stored @ np.array(e5.embed(document.fields()["content"])) == pytest.approx(1, abs=1e-4)
+    with_e5.settings |= {"MEMFOLD_LLM_URL": joiner, "MEMFOLD_LLM_MODEL": "joiner"}
+    [report] = with_e5.merge("tyler", options=("--threshold", "0.2"))
+    [merge] = report["plan"]["merges"]
+    assert merge["vector_origin"] == "embedded" and report["merged"]
+    [document] = documents(redis).values()
+    stored = np.array(json.loads(document.body)["embedding"])
+    text = document.fields()["content"]
+    assert "honey" in text and "ginger" in text
+    assert stored @ np.array(e5.embed(text)) == pytest.approx(1, abs=1e-4)
 
 
 def test_texts_are_embedded_once(redis, new_agent, minilm, e5, with_e5, tmp_path):
