@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_librarys_store_is_offered_with_its_layout() {
+    fn the_store_of_a_library_is_offered_with_its_layout() {
         let fields = ["_index_name", "_metadata_json", "text", "owner"];
         let look = look(&index(&fields, Some(("embedding", "COSINE"))));
         assert_eq!(

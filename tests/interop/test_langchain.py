@@ -59,9 +59,13 @@ def put(store: RedisVectorStore, id: str, text: str, **metadata) -> str:
 
 def put_repetitions(store: RedisVectorStore, user="tyler", id=""):
     """One preference three times, with metadata of every kind that the library can write into a hash."""
-    put(store, f"{id}w1", WINDOW, user_id=user, created_at="2026-01-05T09:15:00.250300", tags=["seat", "a,b"], confidence=0.9, note=None)
-    put(store, f"{id}w2", f"{WINDOW}.", user_id=user, created_at="2026-01-07T09:15:00", source="email", confidence=0.25, big=1e22)
-    put(store, f"{id}w3", WINDOW, user_id=user, created_at="2026-01-06T09:15:00", trip="Lissabon é", n=12345678901234567890)
+    at = "2026-01-0{}T09:15:00.250300"
+    one = {"created_at": at.format(5), "tags": ["seat", "a,b"], "confidence": 0.9, "note": None}
+    two = {"created_at": at.format(7), "source": "email", "confidence": 0.25, "big": 1e22}
+    three = {"created_at": at.format(6), "trip": "Lissabon é", "n": 12345678901234567890}
+    put(store, f"{id}w1", WINDOW, user_id=user, **one)
+    put(store, f"{id}w2", f"{WINDOW}.", user_id=user, **two)
+    put(store, f"{id}w3", WINDOW, user_id=user, **three)
 
 
 def put_others(store: RedisVectorStore):

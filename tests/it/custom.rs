@@ -226,11 +226,11 @@ async fn mistakes_are_told_and_misspelt_fields_too() {
         "--custom-storage",
         "hash",
         "--fields-text",
-        "boddy",
+        "contents",
     ]);
     done.ends(3).says(&[
         "custom.storage says HASH, but the index is over JSON",
-        "fields.text says `boddy`: the index has body (TEXT)",
+        "fields.text says `contents`: the index has body (TEXT)",
         "fields.vector is not set",
         "fields.user is not set",
     ]);

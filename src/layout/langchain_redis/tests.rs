@@ -128,7 +128,7 @@ fn lists_are_joined_by_one_separator() {
 }
 
 #[test]
-fn metadata_named_as_the_librarys_own_members_are_left_alone() {
+fn metadata_named_as_members_of_the_library_are_left_alone() {
     for name in ["text", "embedding", INDEX_NAME, METADATA] {
         let metadata = json!({"user_id": "ana", name: "x"});
         let error = read(&document(&metadata, &json!({"user_id": "ana"}))).unwrap_err();
