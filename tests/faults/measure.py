@@ -16,6 +16,8 @@ from redis import Redis
 WINDOW_SECONDS = 5
 WINDOWS = 4
 SEARCHES_PER_SECOND = 200
+WRITES_PER_SECOND = 20
+SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "longest": 1.0}
 # Least ratio of the 99th percentiles that is too much.
 SLOWER_MOST = 1.2
 # A worker at rest looks for users so often.
@@ -38,39 +40,61 @@ def end(worker: subprocess.Popen):
 
 
 def latency(options: argparse.Namespace, folder: Path) -> int:
-    """An agent searches at a steady rate and others write; a worker that has all users before it works and is stopped in
-    turns."""
+    """An agent searches at a steady rate, others write, and a worker works and is stopped in turns: first while it has
+    all users before it, then when only what is written keeps it busy."""
     server = Alone(options.parts, folder)
     users = [User(number) for number in range(options.users)]
     with server.connect() as redis:
         create_index(redis)
-    writer = Agent(server, Book(), users, options.memories, 20, options.seed)
+    writer = Agent(server, Book(), users, options.memories, WRITES_PER_SECOND, options.seed)
     for user in users:
         writer.fill(user, options.memories)
-    worker = start_worker(options, server, folder, mass_percent="100")
-    times: dict[bool, list[float]] = {False: [], True: []}
+    ratios = []
     try:
         with server.connect() as redis:
+            worker = start_worker(options, server, folder, mass_percent="100", period="30s", probe_every="10s")
             wait_until("the worker works", lambda: redis.xlen("memfold:ledger") > 0)
             writer.start()
-            for _ in range(WINDOWS):
-                for works in (False, True):
-                    worker.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
-                    time.sleep(0.1)
-                    times[works] += search(redis, users, writer.random)
-            merges = redis.xlen("memfold:ledger")
+            ratios.append(compare("with a backlog", redis, worker, users, writer.random))
+            # Until it has seen all users.
+            worker.send_signal(signal.SIGCONT)
+            wait_until("all users were read", lambda: known(redis) >= len(users), 1800, 1)
+            ratios.append(compare("with what is written", redis, worker, users, writer.random))
+            end(worker)
+            slowest = ", ".join(f"{name} {ms:.1f} ms" for ms, name in long_commands(redis))
+            print(f"commands that hold up the server longest, p99: {slowest}")
     finally:
         writer.stopping = True
-        writer.join(10)
-        end(worker)
+        if worker.poll() is None:
+            end(worker)
         server.close()
-    without, beside = percentile(times[False], 0.99), percentile(times[True], 0.99)
+    backlog, steady = ratios
+    print(f"users={len(users)} memories={options.memories} p99_ratio={steady:.2f} p99_ratio_with_backlog={backlog:.2f}")
+    return 0 if steady <= SLOWER_MOST else 1
+
+
+def compare(when: str, redis: Redis, worker: subprocess.Popen, users: list[User], chance: random.Random) -> float:
+    """How many times longer the slowest of a hundred searches take while the worker works."""
+    times: dict[bool, list[float]] = {False: [], True: []}
+    before = redis.xlen("memfold:ledger")
+    for _ in range(WINDOWS):
+        for works in (False, True):
+            worker.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
+            time.sleep(0.1)
+            times[works] += search(redis, users, chance)
+    merges = redis.xlen("memfold:ledger") - before
     for name, found in (("without", times[False]), ("beside", times[True])):
-        half, all_but_few = percentile(found, 0.5), percentile(found, 0.999)
-        print(f"{name} a worker: {len(found)} searches, p50 {half:.2f} ms, p99 {percentile(found, 0.99):.2f} ms, "
-              f"p99.9 {all_but_few:.2f} ms, longest {max(found):.2f} ms")  # fmt: skip
-    print(f"users={len(users)} memories={options.memories} merges={merges} p99_ratio={beside / without:.2f}")
-    return 0 if beside <= SLOWER_MOST * without else 1
+        parts = [f"{label} {percentile(found, share):.2f} ms" for label, share in SHARES.items()]
+        print(f"{when} ({merges} merges), {name} a worker: {len(found)} searches, {', '.join(parts)}")
+    return percentile(times[True], 0.99) / percentile(times[False], 0.99)
+
+
+def long_commands(redis: Redis) -> list[tuple[float, str]]:
+    """The slowest of all commands: one in a hundred takes so many milliseconds or more."""
+    stats = redis.info("latencystats")
+    prefix = "latency_percentiles_usec_"
+    found = ((times["p99"] / 1000, name.removeprefix(prefix)) for name, times in stats.items())
+    return sorted(found, reverse=True)[:8]
 
 
 def search(redis: Redis, users: list[User], chance: random.Random) -> list[float]:

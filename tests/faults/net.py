@@ -170,12 +170,17 @@ class Llm:
                 return 200, completion(self._same([*texts, f"{texts[0].split(' with ')[0]} with zqinventedk"], ids))
 
     def _same(self, texts: list[str], ids: list[str]) -> str:
+        """The answer that the memories are one, and what they say together; or that they differ."""
         found = [self.SENTENCE.match(text) for text in texts]
         if not texts or not all(found) or len({match[1] for match in found}) != 1:
-            return json.dumps({"verdict": "different", "text": "they differ", "used": ids})
+            return answer("different", "they differ", [])
         words = [word for match in found for word in match[2].split(", ")]
-        text = f"{found[0][1]} with {', '.join(dict.fromkeys(words))}"
-        return json.dumps({"verdict": "same", "text": text, "used": ids})
+        return answer("same", f"{found[0][1]} with {', '.join(dict.fromkeys(words))}", ids)
+
+
+def answer(verdict: str, text: str, ids: list[str]) -> str:
+    facts = [{"text": text, "sources": ids}] if ids else []
+    return json.dumps({"verdict": verdict, "text": text, "facts": facts, "superseded": [], "left_out": []})
 
 
 def completion(content: str) -> bytes:

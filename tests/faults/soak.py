@@ -229,8 +229,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--failovers", **number, help="changes of the primary (default: one in 15 seconds)")
     parser.add_argument("--ooms", **number, help="times without memory for writes (default: one in 30 seconds)")
     parser.add_argument("--workers", default=2, **number, help="worker processes (default: 2)")
-    parser.add_argument("--users", default=40, **number, help="users (default: 40)")
-    parser.add_argument("--memories", default=20, **number, help="memories of a user at first (default: 20)")
+    parser.add_argument("--users", **number, help="users (default: 40; with --latency 1000)")
+    parser.add_argument("--memories", **number, help="memories of a user at first (default: 20; with --latency 100)")
     parser.add_argument("--seed", default=1, **number, help="of all that is random here (default: 1)")
     parser.add_argument("--latency", action="store_true", help="measure an agent's searches with and without a worker")
     parser.add_argument("--idle-users", **number, help="measure what a worker costs beside so many users at rest")
@@ -238,6 +238,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--binary", type=Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     defaults = {"kills": options.seconds // 3, "failovers": options.seconds // 15, "ooms": options.seconds // 30}
+    defaults |= {"users": 1000, "memories": 100} if options.latency else {"users": 40, "memories": 20}
     for name, default in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, default)
