@@ -149,6 +149,28 @@ fn memcases() {
     assert!(of("different")[1] >= 98 && of("update")[1] >= 36);
 }
 
+/// Pairs for each rule of the comparison form: what it must join, and what it must not.
+#[test]
+fn forms() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/forms.txt");
+    let said_at = "2024-05-01T12:00:00Z".parse().ok();
+    let mut wrong = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let fields: Vec<&str> = line.split(" | ").collect();
+        let [expected, a, b] = fields[..] else {
+            assert!(line.is_empty() || line.starts_with('#'), "{line}");
+            continue;
+        };
+        let [a, b] = [a, b].map(|text| Claim { text, said_at });
+        for (a, b) in [(a, b), (b, a)] {
+            if (judge(a, b).verdict == Verdict::Same) != (expected == "same") {
+                wrong.push(line.to_owned());
+            }
+        }
+    }
+    assert_eq!(wrong, [] as [String; 0]);
+}
+
 #[test]
 fn groups() {
     let groups: Vec<Group> = golden("groups.jsonl");

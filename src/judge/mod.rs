@@ -19,6 +19,7 @@
 pub(crate) mod cues;
 mod dates;
 pub(crate) mod facts;
+mod form;
 mod identifiers;
 pub(crate) mod items;
 pub(crate) mod negation;
@@ -39,6 +40,7 @@ pub use self::normalize::normalize;
 use jiff::Timestamp;
 
 use self::facts::Facts;
+use self::form::Form;
 use self::items::{Diff, Item, diff};
 use crate::memory::{Finding, Verdict};
 
@@ -86,6 +88,8 @@ pub(crate) struct Reading {
     /// The sentences in comparison form; none for a blank text.
     pub(crate) sentences: Vec<String>,
     facts: Facts,
+    /// What is compared where the texts differ; `None` where every character may count.
+    form: Option<Form>,
     /// The text in lower case, for the words around a denial.
     lower: String,
     said_at: Option<Timestamp>,
@@ -93,10 +97,20 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn of(claim: Claim<'_>) -> Self {
+        let shaped = normalize::shape(claim.text);
+        let prose = form::is_prose(&shaped);
+        // What every guard reads: fillers deny and count nothing, and one script is enough.
+        let text = match form::simplified(&shaped) {
+            Some(text) if prose => form::stripped(&text),
+            _ if prose => form::stripped(&shaped),
+            _ => claim.text.to_owned(),
+        };
+        let facts = Facts::read(&text);
         Self {
             sentences: sentences::sentences(claim.text),
-            facts: Facts::read(claim.text),
-            lower: normalize::plain(claim.text).to_lowercase(),
+            form: prose.then(|| Form::of(&facts)),
+            facts,
+            lower: normalize::plain(&text).to_lowercase(),
             said_at: claim.said_at,
         }
     }
@@ -126,8 +140,8 @@ impl Reading {
                 findings: findings.list,
             };
         }
-        let timeless = self.facts.floating.is_empty() && other.facts.floating.is_empty();
-        let floats = !timeless && !relative::on_one_day(said);
+        let [left, right] = [self.contains(other), other.contains(self)];
+        let floats = self.floats_against(other, left, right);
         if floats {
             findings.list.push(Finding {
                 guard: "undated".to_owned(),
@@ -135,11 +149,26 @@ impl Reading {
                 right: other.facts.floating.clone(),
             });
         }
-        let same = !floats && (self.contains(other) || other.contains(self));
+        let same = !floats && (left || right);
         let verdict = if same { Verdict::Same } else { Verdict::Unsure };
         Judgement {
             verdict,
             findings: findings.list,
+        }
+    }
+
+    /// Whether words of time keep two texts apart that were said on two days. They do not where
+    /// only the text that says all of the other has some, and was said last: it stays as it was.
+    fn floats_against(&self, other: &Self, left: bool, right: bool) -> bool {
+        let [here, there] = [self, other].map(|r| !r.facts.floating.is_empty());
+        if relative::on_one_day([self.said_at, other.said_at]) {
+            return false;
+        }
+        match (here, there) {
+            (false, false) => false,
+            (true, false) => !(left && self.said_at >= other.said_at),
+            (false, true) => !(right && other.said_at >= self.said_at),
+            (true, true) => true,
         }
     }
 
@@ -150,6 +179,11 @@ impl Reading {
             return false;
         }
         if self.sentences == other.sentences {
+            return true;
+        }
+        if let (Some(form), Some(others)) = (&self.form, &other.form)
+            && form.says(others)
+        {
             return true;
         }
         let (first, further): (bool, Vec<&String>) = if self.sentences.starts_with(&other.sentences)

@@ -36,7 +36,119 @@ static ENGLISH: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Rewrites spelled numbers of English and Chinese as ASCII digits.
 pub(crate) fn to_digits(text: &str) -> String {
-    chinese_to_digits(&english_to_digits(text))
+    chinese_to_digits(&english_to_digits(&halves(&continental(text))))
+}
+
+/// `half past six`, `quarter to 7`.
+static PAST: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(
+        r"(?i)(?-u:\b)(?P<part>half past|(?:a )?quarter past|(?:a )?quarter to)[ ](?P<hour>1[0-2]|[1-9]|{})(?-u:\b)",
+        SMALL[1..13].join("|")
+    ))
+});
+
+/// `half an hour`, `an hour and a half`, `two and a half`, 半小时, 两个半小时, 三成.
+static HALF: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(
+        r"(?ix)(?-u:\b)(?:
+          half\x20an?\x20(?P<half>hour|kilo|kilogram|litre|liter|pound|mile|cup|pint|gallon|dozen|million|billion)
+        | (?P<one>an?\x20(?P<unit>hour|minute|kilo|litre|liter|mile|pound|day|week|month|year)\x20and\x20a\x20half)
+        | (?P<more>\d+|{})\x20and\x20a\x20half
+        )(?-u:\b)
+        | (?P<han>半)个?(?P<han_unit>小时|小時|钟头|公斤|斤|公里)
+        | (?P<count>[一二两三四五六七八九十]|\d+)个半(?P<count_unit>小时|小時|钟头|月)
+        | (?P<tenths>[一二两三四五六七八九])成(?P<after>[的以左,，。；;]|$)",
+        SMALL[1..].join("|")
+    ))
+});
+
+/// Halves and quarters as decimals, so that they can be compared.
+fn halves(text: &str) -> String {
+    let small = |word: &str| {
+        let lower = word.to_lowercase();
+        let known = SMALL.iter().position(|w| *w == lower);
+        known.or_else(|| lower.parse().ok())
+    };
+    let text = PAST.replace_all(text, |captures: &regex::Captures<'_>| {
+        let all = captures[0].to_owned();
+        let Some(hour) = small(&captures["hour"]) else {
+            return all;
+        };
+        match captures["part"].to_lowercase().as_str() {
+            "half past" => format!("{hour}:30"),
+            part if part.ends_with("past") => format!("{hour}:15"),
+            _ => format!("{}:45", (hour + 10) % 12 + 1),
+        }
+    });
+    let text = HALF.replace_all(&text, |captures: &regex::Captures<'_>| {
+        let get = |name| {
+            captures
+                .name(name)
+                .map_or("", |m: regex::Match<'_>| m.as_str())
+        };
+        let digit = |c: &str| {
+            let value = "一二三四五六七八九十"
+                .chars()
+                .position(|d| c.starts_with(d));
+            value.map(|n| n + 1).or(c.starts_with('两').then_some(2))
+        };
+        if !get("half").is_empty() {
+            format!("0.5 {}", get("half"))
+        } else if !get("one").is_empty() {
+            format!("1.5 {}s", get("unit"))
+        } else if !get("more").is_empty() {
+            small(get("more")).map_or_else(|| get("more").to_owned(), |n| format!("{n}.5"))
+        } else if !get("han").is_empty() {
+            format!("0.5{}", get("han_unit"))
+        } else if !get("count").is_empty() {
+            let count = get("count");
+            let n = count
+                .parse()
+                .ok()
+                .or_else(|| digit(count))
+                .unwrap_or_default();
+            format!(
+                "{n}.5{}{}",
+                if get("count_unit") == "月" {
+                    "个"
+                } else {
+                    ""
+                },
+                get("count_unit")
+            )
+        } else {
+            format!(
+                "{}0%{}",
+                digit(get("tenths")).unwrap_or_default(),
+                get("after")
+            )
+        }
+    });
+    text.into_owned()
+}
+
+/// Thousands as the continent writes them: `1.200`.
+static THOUSANDS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?-u:\b)\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?(?-u:\b)"));
+
+/// Words that tell that a text is German, Spanish, Italian, Dutch or Portuguese.
+static CONTINENTAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:der|das|und|ist|für|mit|eine[nrm]?|nicht|beträgt|kostet|liegt|verdient|zahlt|hat|von|vom|zum|beim|el|los|las|del|una|cuesta|gana|paga|tiene|para|por|es|il|che|della|sono|het|een|voor|uma|não|são)\b",
+    )
+});
+static ENGLISH_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?i)\b(?:the|is|are|was|and|of|to|at|for|with|has|costs|pays|runs|on|version)\b")
+});
+
+/// `1.200 Euro` in a text of a language that writes thousands so.
+fn continental(text: &str) -> std::borrow::Cow<'_, str> {
+    if !THOUSANDS.is_match(text) || !CONTINENTAL.is_match(text) || ENGLISH_WORD.is_match(text) {
+        return text.into();
+    }
+    THOUSANDS.replace_all(text, |captures: &regex::Captures<'_>| {
+        captures[0].replace('.', "").replace(',', ".")
+    })
 }
 
 fn english_to_digits(text: &str) -> String {

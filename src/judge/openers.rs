@@ -17,7 +17,19 @@ const OPENERS: &[&str] = &[
     "their", "there", "these", "they", "this", "those", "to", "until", "usually", "was", "wasn't",
     "we", "were", "what", "when", "where", "which", "while", "who", "whose", "why", "with",
     "without", "won't", "would", "you", "your",
-    // verbs
+    // nouns and adjectives
+    "allergic", "birthday", "book", "born", "breakfast", "children", "daughter", "dinner", "dog",
+    "favorite", "favourite", "flight", "husband", "interested", "kids", "lunch", "married",
+    "meeting", "parents", "password", "phone", "salary", "timezone", "user", "users", "user's",
+    "vegan", "vegetarian", "wife",
+    // other languages
+    "das", "der", "die", "ein", "eine", "el", "es", "hat", "ist", "la", "los", "tiene", "una",
+    "vive",
+];
+
+/// Verbs that memories begin with, whose subject is the user.
+#[rustfmt::skip]
+const VERBS: &[&str] = &[
     "asked", "asks", "attended", "attends", "avoids", "became", "began", "believes", "booked",
     "booking", "bought", "brings", "built", "buys", "calls", "cares", "collects", "considers",
     "dislikes", "drinks", "drives", "eats", "enjoys", "expects", "fears", "feels",
@@ -31,15 +43,15 @@ const OPENERS: &[&str] = &[
     "thinks", "took", "travels", "tries", "trusts", "understands", "uses", "values", "visited",
     "visits", "volunteers", "wakes", "walks", "wants", "watches", "wears", "went", "wishes",
     "worked", "works", "writes", "wrote",
-    // nouns and adjectives
-    "allergic", "birthday", "book", "born", "breakfast", "children", "daughter", "dinner", "dog",
-    "favorite", "favourite", "flight", "husband", "interested", "kids", "lunch", "married",
-    "meeting", "parents", "password", "phone", "salary", "timezone", "user", "users", "user's",
-    "vegan", "vegetarian", "wife",
-    // other languages
-    "das", "der", "die", "ein", "eine", "el", "es", "hat", "ist", "la", "los", "tiene", "una",
-    "vive",
 ];
+
+/// Verbs that a sentence may also begin with to ask or to name.
+const AUXILIARIES: &[&str] = &["'s", "is", "has", "does", "did", "was", "had"];
+
+/// Whether a word (in lower case) is a verb of which the user is the subject where none is named.
+pub(crate) fn is_verb(word: &str) -> bool {
+    AUXILIARIES.contains(&word) || KNOWN_VERBS.contains(word)
+}
 
 /// Whether a word, capitalised or not, is one of these.
 pub(crate) fn is_opener(word: &str) -> bool {
@@ -54,4 +66,7 @@ pub(crate) fn is_opener(word: &str) -> bool {
 }
 
 /// Asked for the first word of every sentence of every memory.
-static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| OPENERS.iter().copied().collect());
+static KNOWN: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| OPENERS.iter().chain(VERBS).copied().collect());
+
+static KNOWN_VERBS: LazyLock<HashSet<&str>> = LazyLock::new(|| VERBS.iter().copied().collect());

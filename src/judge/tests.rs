@@ -30,7 +30,7 @@ fn verdicts() {
         (
             "Has a dog",
             "Has a dog, a seven-year-old beagle named Waffles",
-            Unsure,
+            Same,
         ),
         ("Likes tea.", "Likes tea. Works at the bakery of Ana.", Same),
         (
@@ -82,7 +82,7 @@ fn verdicts() {
             Different,
         ),
         ("Rent is 1,200 EUR", "Rent is 1,300 EUR", Different),
-        ("Rent is 1,200 EUR", "Rent is 1200 euros", Unsure),
+        ("Rent is 1,200 EUR", "Rent is 1200 euros", Same),
         ("The freezer is at -5", "The freezer is at 5", Different),
         ("The balance is −80 EUR", "The balance is 80 EUR", Different),
         ("Pays 5% more", "Pays 5‱ more", Different),
@@ -105,7 +105,7 @@ fn verdicts() {
         (
             "Went to Japan",
             "Went to Japan in 2019 with 3 friends",
-            Unsure,
+            Same,
         ),
         // Two meetings of one verb may be an old value and a new one.
         (

@@ -39,7 +39,7 @@ static DEICTIC: LazyLock<Regex> = LazyLock::new(|| {
 static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?x)
-        \b(?: seconds | secs? | minutes? | mins? | hours? | hrs? | days? | nights? | weeks? | fortnights? | months? | years? | yrs? | decades? | centur(?:y|ies) | quarters? | terms? | trimesters? | semesters? | seasons? | sprints?
+        \b(?: seconds | secs? | minutes? | mins? | hours? | hrs | days? | nights? | weeks? | fortnights? | months? | years? | yrs? | decades? | centur(?:y|ies) | quarters? | terms? | trimesters? | semesters? | seasons? | sprints?
         | week-?ends? | weekdays? | workdays? | holidays? | vacations? | springs? | summers? | autumns? | winters? | (?:in|the)\x20fall | christmas | x-?mas | easter | halloween | thanksgiving | hanukkah | chanukah
         | ramadan | eid | diwali | passover | lent | pentecost | whitsun | carnival | new\x20year\w* | nye | hogmanay | valentine\w* | lunar\x20new\w* | midsummer | black\x20friday
         | mornings? | afternoons? | evenings? | dawn | dusk | sunrise | sunset | sundown | daybreak | nightfall | noon | midnight | midday | midweek | overnight | (?:after|before|over|by|at)\x20(?:breakfast|brunch|lunch|dinner|supper)

@@ -112,7 +112,11 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
 
 /// Takes parts of the day that stand without a time. Run after relative words such as `last night`.
 pub(crate) fn take_parts(rest: &mut Rest) -> Vec<Item> {
-    rest.take(&PART, |captures, _, _| {
+    rest.take(&PART, |captures, before, after| {
+        // `night-shift` is no time.
+        if before.ends_with('-') || after.starts_with('-') {
+            return None;
+        }
         let name = PART
             .capture_names()
             .flatten()

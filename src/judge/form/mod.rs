@@ -1,0 +1,66 @@
+//! The form in which the judge compares what two texts say.
+//!
+//! Wider than [`super::normalize`]: two texts of one form need not be equal, they say the same.
+//!
+//! | rule | file | what stays apart |
+//! |---|---|---|
+//! | numbers, dates and times by value | the guards | `3.10` and `3.1`, `1` and `1 km` |
+//! | traditional Chinese characters as simplified ones | `script` | 於 and 于 in simplified text; Japanese |
+//! | fillers, politeness, laughter dropped | `fillers` | hedges, corrections, limits |
+//! | case | `homonyms` | `Turkey`, `Will`, `IT`, single letters |
+//! | contractions, abbreviations, spellings | `short_forms` | everything that is not listed |
+//! | order of lists and of phrases of time | `order` | roles, sequences, `respectively` |
+
+mod fillers;
+mod homonyms;
+mod order;
+mod script;
+mod short_forms;
+mod superset;
+mod token;
+
+pub(crate) use self::fillers::stripped;
+pub(crate) use self::script::simplified;
+
+use self::token::Token;
+use super::facts::Facts;
+use super::normalize;
+
+/// Whether a text (with its characters in comparison form) is prose, whose blanks and case are
+/// layout. Money (`$5`, `~5`) is no sign of code.
+pub(crate) fn is_prose(text: &str) -> bool {
+    let sign = |at: usize| text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let mut plain = String::with_capacity(text.len());
+    plain.extend(text.char_indices().map(|(at, c)| match c {
+        '$' | '~' if sign(at) => ' ',
+        c => c,
+    }));
+    normalize::is_prose(&plain) && !plain.trim().contains('\n')
+}
+
+/// A text as rows of comparable words, one a sentence.
+#[derive(Clone, Debug)]
+pub(crate) struct Form(Vec<Vec<Token>>);
+
+impl Form {
+    pub(crate) fn of(facts: &Facts) -> Self {
+        Self(token::sentences(facts))
+    }
+
+    /// Whether this text says, sentence by sentence, all that the other one says.
+    pub(crate) fn says(&self, other: &Self) -> bool {
+        !self.0.is_empty()
+            && self.0.len() == other.0.len()
+            && self.0.iter().zip(&other.0).all(|(a, b)| says(a, b))
+    }
+}
+
+/// Whether the sentence `a` says all that the sentence `b` says.
+fn says(a: &[Token], b: &[Token]) -> bool {
+    covers(a, b) || order::is_reordered(a, b) || superset::contains(a, b)
+}
+
+/// Whether the words are the same, one by one; a number or date of `a` may be more exact.
+fn covers(a: &[Token], b: &[Token]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.covers(b))
+}

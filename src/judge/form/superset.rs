@@ -1,0 +1,229 @@
+//! A sentence that says all of another one and adds to it.
+//!
+//! Every word of the shorter one stands in the longer one in its order, and each addition is one of
+//! a few that leave the rest as it is: an apposition, a phrase with a preposition, plain adjectives
+//! after an article, a reason. What denies, limits, conditions, doubts or makes another noun
+//! (`dog` → `dog allergy`) is none, and what is denied is never added to: `does not smoke at work`
+//! says less than `does not smoke`.
+
+use super::token::{TIMES, Token};
+
+/// Words that deny, limit, condition, doubt, compare or make up. An addition has none of them, and
+/// a sentence that has one is only contained in its equal.
+#[rustfmt::skip]
+const LIMITS: &[&str] = &[
+    "not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "without", "only", "just", "merely",
+    "except", "unless", "if", "when", "whenever", "while", "until", "but", "however", "though", "although", "yet",
+    "instead", "rather", "than", "formerly", "former", "previously", "once", "used", "ex", "anymore", "longer",
+    "maybe", "perhaps", "might", "may", "could", "would", "should", "must", "can", "will", "shall", "probably", "possibly",
+    "likely", "hopes", "hoped", "wants", "wanted", "plans", "planned", "intends", "tries", "tried", "wishes", "considers",
+    "pretends", "pretended", "supposedly", "allegedly", "apparently", "reportedly", "imaginary", "fictional", "fake",
+    "false", "joke", "dream", "dreams", "game", "games", "novel", "film", "movie", "play", "story", "theory", "paper",
+    "rarely", "seldom", "hardly", "barely", "scarcely", "almost", "nearly", "sometimes", "occasionally", "never", "few",
+    "little", "less", "more", "most", "least", "fewer", "half", "both", "all", "every", "each", "any", "always", "or", "?",
+    "said", "says", "claims", "claimed", "thinks", "thought", "believes", "told", "according", "stopped", "stops", "quit",
+    "avoids", "refuses", "lacks", "unable", "failed", "cancelled", "ended", "over", "gone", "anti", "against", "despite", "like", "unlike",
+    "nicht", "kein", "keine", "nie", "ohne", "nur", "wenn", "falls", "aber", "sin", "nunca", "pero", "solo", "sólo", "si", "cuando",
+];
+
+/// The same of Chinese and Japanese characters and phrases, looked for in the text of an addition.
+#[rustfmt::skip]
+const LIMITS_HAN: &[&str] = &[
+    "不", "没", "沒", "别", "未", "无", "非", "勿", "但", "却", "可是", "只", "仅", "除", "如果", "若", "要是", "的话", "假", "仿", "想", "打算", "可能",
+    "也许", "大概", "好像", "据", "说", "曾", "以前", "之前", "原来", "前", "已", "再", "才", "或", "都", "每", "改", "换", "停",
+    "戒", "梦", "死", "玩具", "虚", "吗", "呢", "?", "怎", "什么", "为何", "哪", "谁", "多少", "几", "让", "被", "使", "比", "更", "最",
+    "少", "半", "模型", "ない", "だけ", "しか", "たら", "なら", "元",
+];
+
+/// Prepositions that begin a phrase which may be added.
+#[rustfmt::skip]
+const PREPOSITIONS: &[&str] = &[
+    "with", "at", "in", "on", "for", "from", "near", "by", "during", "through", "around", "behind", "under", "since", "to", "next",
+    "because", "together", "along", "named", "called", "who", "whose", "which", "about", "as",
+    "mit", "bei", "aus", "seit", "namens", "weil", "con", "en", "desde", "que", "porque", "llamado", "llamada", "de",
+];
+
+/// Words that begin an apposition or a further remark after a comma.
+#[rustfmt::skip]
+const APPOSITIONS: &[&str] = &[
+    "a", "an", "the", "his", "her", "their", "its", "my", "named", "called", "together", "along", "who", "which", "whose",
+    "with", "at", "in", "on", "near", "for", "from", "by", "since", "because", "including", "mainly", "usually", "mostly",
+    "ein", "eine", "mit", "bei", "der", "die", "das", "un", "una", "con", "en", "llamado", "llamada", "porque",
+];
+
+/// After what a noun may get adjectives.
+const ARTICLES: &[&str] = &[
+    "a", "an", "the", "his", "her", "their", "my", "un", "una", "ein", "eine", "einen",
+];
+
+/// Adjectives that make no other thing of what they stand before.
+#[rustfmt::skip]
+const PLAIN: &[&str] = &[
+    "new", "old", "young", "small", "big", "large", "tiny", "huge", "tall", "short", "long", "red", "blue", "green", "yellow", "brown", "black",
+    "white", "grey", "silver", "golden", "orange", "purple", "pink", "elder", "older", "younger", "eldest", "oldest", "youngest", "little", "beautiful", "lovely", "nice", "good", "great", "friendly",
+    "quiet", "noisy", "cheap", "expensive", "used", "modern", "local", "nearby", "weekly", "monthly", "daily", "yearly", "annual", "regular", "part-time", "full-time",
+    "second-hand", "handmade", "wooden", "electric", "senior", "junior", "freelance", "retired", "private", "public", "spacious", "sunny", "cosy", "warm", "famous", "favourite",
+];
+
+/// Beginnings of compounds with a hyphen that make another thing.
+const PRIVATIVE: &[&str] = &[
+    "ex-", "non-", "half-", "pseudo-", "would-", "semi-", "quasi-", "anti-", "step-", "mock-",
+    "vice-", "un-", "de-", "mini-", "toy-", "near-", "self-", "pre-", "post-",
+];
+
+/// Numbers that are not read as such.
+const NUMERALS: &[&str] = &[
+    "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez", "once", "doce",
+];
+
+/// Longest addition inside a sentence, and longest sentences that are looked at, in tokens.
+const GAP: usize = 12;
+const LONGEST: usize = 80;
+
+/// Whether `long` is `short` with additions that neither limit nor deny it.
+pub(super) fn contains(long: &[Token], short: &[Token]) -> bool {
+    let han = short.iter().any(Token::is_han);
+    let enough = if han { 4 } else { 3 };
+    short.len() >= enough
+        && short.len() < long.len()
+        && long.len() <= LONGEST
+        && !limits(short)
+        && !long.iter().any(|t| t.is("?"))
+        && (walk(long, 0, short, 0) || time_last(long).is_some_and(|long| walk(&long, 0, short, 0)))
+}
+
+/// The sentence with its first phrase of time at the end of its first clause.
+fn time_last(long: &[Token]) -> Option<Vec<Token>> {
+    let start = usize::from(long.first()?.is_any(TIMES));
+    let end = start + long[start..].iter().take_while(|t| t.is_item()).count();
+    if end == start {
+        return None;
+    }
+    let rest = &long[end..];
+    let clause = rest.iter().position(|t| t.is(",")).unwrap_or(rest.len());
+    Some([&rest[..clause], &long[..end], &rest[clause..]].concat())
+}
+
+/// Whether what is left of `long` from `at` says what is left of `short` from `done`.
+fn walk(long: &[Token], at: usize, short: &[Token], done: usize) -> bool {
+    if done == short.len() {
+        return is_tail(&long[at..], short);
+    }
+    if long.get(at).is_some_and(|t| t.covers(&short[done])) && walk(long, at + 1, short, done + 1) {
+        return true;
+    }
+    // One addition at a place.
+    let last = (at + GAP).min(long.len().saturating_sub(1));
+    (at + 1..=last).any(|next| {
+        long[next].covers(&short[done])
+            && is_gap(&long[..at], &long[at..next], &long[next])
+            && walk(long, next + 1, short, done + 1)
+    })
+}
+
+fn limits(tokens: &[Token]) -> bool {
+    // 1只猫 counts cats, 只吃鱼 eats nothing else.
+    let counts = |i: usize| tokens[i].is("只") && i > 0 && tokens[i - 1].is_item();
+    let text: String = (0..tokens.len())
+        .filter(|&i| !tokens[i].is_item() && !counts(i))
+        .map(|i| tokens[i].text.as_str())
+        .collect();
+    tokens.iter().any(|t| t.is_any(LIMITS))
+        || !text.is_ascii() && LIMITS_HAN.iter().any(|cue| text.contains(cue))
+}
+
+/// Whether `gap` may stand between what is before it and the word `next`.
+fn is_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
+    let (Some(first), Some(last)) = (gap.first(), gap.last()) else {
+        return true;
+    };
+    if limits(gap) {
+        return false;
+    }
+    let item = gap.iter().any(Token::is_item);
+    let Some(previous) = before.last() else {
+        // `In January bought a laptop`, 小学3年生の息子.
+        return item
+            && (first.is_any(&["in", "on", "at", "since"])
+                || first.is_item() && last.is_any(&[","]))
+            || item && last.is("の");
+    };
+    if next.is_han() {
+        return is_han_gap(before, gap, next);
+    }
+    let modifies = |t: &Token| {
+        t.unit.as_deref() == Some("year-old")
+            || t.is_any(PLAIN)
+            || t.unit.is_none()
+                && t.text.contains('-')
+                && !PRIVATIVE.iter().any(|p| t.text.starts_with(p))
+            || t.is(",")
+    };
+    previous.is_any(ARTICLES) && gap.iter().all(modifies) && !next.is_item()
+        // Two phrases in a row: `seats [on long flights] with Delta`.
+        || is_phrase(gap, before) && next.is_any(PREPOSITIONS)
+        // `Ana, [his sister,] lives …`
+        || first.is(",") && last.is(",") && gap.len() >= 3 && gap[1].is_any(ARTICLES)
+}
+
+/// `和小雅一起` before a verb, `3岁的` after a measure word.
+fn is_han_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
+    const WITH: &[&str] = &["和", "跟", "与", "同"];
+    const VERBS: &[&str] = &[
+        "去", "来", "学", "吃", "打", "看", "住", "逛", "爬", "游", "跑", "练", "上",
+    ];
+    let Some(first) = gap.first() else {
+        return true;
+    };
+    let text: String = gap.iter().map(|t| t.text.as_str()).collect();
+    let together = ["一起", "一块", "一同"].iter().any(|t| text.ends_with(t))
+        // 一起 counts as a number in some texts.
+        || text.ends_with('起');
+    let counted = before.len() >= 2
+        && before[before.len() - 2].is_item()
+        && before.last().is_some_and(Token::is_han);
+    first.is_any(WITH) && (together || gap.len() <= 4 && gap.len() >= 2 && next.is_any(VERBS))
+        || counted && text.ends_with('的') && gap.len() <= 8
+}
+
+/// A phrase with a preposition, complete in itself.
+fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
+    let [first, second, ..] = phrase else {
+        return false;
+    };
+    let closed = !phrase
+        .last()
+        .is_some_and(|t| t.is_any(PREPOSITIONS) || t.is_any(ARTICLES));
+    let goal = second.is_item() || second.capital || second.is_any(ARTICLES);
+    // `is engaged` is not `is engaged in research`.
+    let adjective = before.len() >= 2
+        && before[before.len() - 2].is_any(&["'s", "are", "was", "were", "be", "am"]);
+    first.is_any(PREPOSITIONS)
+        && closed
+        && !adjective
+        && (!first.is("to") || goal)
+        && (!first.is("as") || second.is_any(ARTICLES))
+        && (!first.is("next") || second.is("to"))
+        && (!first.is("de") || second.is_item() || second.is_any(NUMERALS))
+}
+
+/// Whether `tail` may follow `short`.
+fn is_tail(tail: &[Token], short: &[Token]) -> bool {
+    let Some((first, rest)) = tail.split_first() else {
+        return true;
+    };
+    if limits(tail) {
+        return false;
+    }
+    if first.is(",") || first.is("-") || first.is("(") {
+        let Some(second) = rest.first() else {
+            return false;
+        };
+        return if second.is_han() || short.last().is_some_and(Token::is_han) {
+            rest.len() >= 2 && !second.is_any(&["而", "可", "因", "所", "就", "也", "还", "又"])
+        } else {
+            second.is_any(APPOSITIONS) || second.unit.as_deref() == Some("year-old")
+        };
+    }
+    is_phrase(tail, short)
+}
