@@ -18,7 +18,7 @@ use secrecy::SecretString;
 
 use crate::layout::{KeyShape, MetadataForm, TimeForm};
 use crate::memory::Threshold;
-use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::merge::{Conflicts, Distance, TtlRule, WriteVector};
 use crate::store::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
@@ -240,6 +240,8 @@ settings! {
         max_memory ("SIZE"): Option<Bytes> = "";
         /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
         ttl ("RULE"): TtlRule = "keep-apart";
+        /// What to do with an old value and a new one: keep both (see `memfold conflicts`), or let the newest win and keep the others as its history
+        conflicts ("RULE"): Conflicts = "keep";
     }
     "Embedding model" {
         /// Name of a model manifest, or the path of one

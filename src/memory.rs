@@ -109,6 +109,10 @@ pub enum Reason {
     Unreadable,
     /// A guard found a difference that a merge would blur.
     GuardObjects,
+    /// One is a newer value of what another one says; both stay.
+    Conflict,
+    /// They contradict each other, and it is not known which is the newer one.
+    ConflictUndated,
     /// The merge would not be provably lossless, and no LLM is configured.
     NeedsLlm,
     /// The LLM said that these are not one memory.
@@ -170,6 +174,8 @@ impl Reason {
             Self::NotIndexed => "not-indexed",
             Self::Unreadable => "unreadable",
             Self::GuardObjects => "guard-objects",
+            Self::Conflict => "conflict",
+            Self::ConflictUndated => "conflict-undated",
             Self::NeedsLlm => "needs-llm",
             Self::LlmDeclined => "llm-declined",
             Self::LlmUpdate => "llm-update",
@@ -287,6 +293,12 @@ pub enum Author {
     /// One of the sources says all that the others say; its text is kept unchanged.
     Extractive {
         /// The key of that source.
+        kept: String,
+    },
+    /// The sources are values of one thing over time; the newest one's text is kept unchanged, the
+    /// others are history.
+    Latest {
+        /// The key of the newest.
         kept: String,
     },
     /// An LLM wrote it and the verification accepted it.

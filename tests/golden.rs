@@ -75,16 +75,17 @@ fn golden<T: for<'de> Deserialize<'de>>(name: &str) -> Vec<T> {
     )
 }
 
-/// `[same, different, unsure]` by label and language, printed as a table.
-fn table(pairs: &[Pair]) -> BTreeMap<(String, String), [usize; 3]> {
-    let mut table: BTreeMap<(String, String), [usize; 3]> = BTreeMap::new();
+/// `[same, update, different, unsure]` by label and language, printed as a table.
+fn table(pairs: &[Pair]) -> BTreeMap<(String, String), [usize; 4]> {
+    let mut table: BTreeMap<(String, String), [usize; 4]> = BTreeMap::new();
     for pair in pairs {
         let [a, b] = pair.claims();
         let judgement = judge(a, b);
         let column = match judgement.verdict {
             Verdict::Same => 0,
-            Verdict::Different => 1,
-            _ => 2,
+            Verdict::Update => 1,
+            Verdict::Different => 2,
+            Verdict::Unsure => 3,
         };
         for lang in [&pair.lang, "all"] {
             table
@@ -105,9 +106,9 @@ fn table(pairs: &[Pair]) -> BTreeMap<(String, String), [usize; 3]> {
             );
         }
     }
-    println!("label      lang   same  different  unsure");
-    for ((label, lang), [same, different, unsure]) in &table {
-        println!("{label:<10} {lang:<6} {same:>4} {different:>10} {unsure:>7}");
+    println!("label      lang   same  update  different  unsure");
+    for ((label, lang), [same, update, different, unsure]) in &table {
+        println!("{label:<10} {lang:<6} {same:>4} {update:>7} {different:>10} {unsure:>7}");
     }
     table
 }
@@ -138,18 +139,27 @@ fn memcases() {
         }
     }
     let of = |label: &str| table[&(label.to_owned(), "all".to_owned())];
-    // Measured: 10 of 130 are merged without an LLM, guards object to 4 (three paraphrases across
-    // a denial, one German thousands separator) and to 98 of 180 and 36 of 62 of the others.
-    let [same, objected, _] = of("same");
-    assert!(same >= 10, "{same} pairs merged");
+    // Measured. Of the 130 pairs of one fact, 93 differ by form only and 37 by their wording, which
+    // nothing here may judge. What was overtaken is told from what is another fact without one of
+    // these taken for that; guards object to pairs of one fact where one of them denies.
+    let [same, updated, objected, _] = of("same");
     assert!(
-        objected <= 4,
+        same >= 75 && updated <= 1,
+        "{same} pairs merged, {updated} taken for updates"
+    );
+    assert!(
+        objected <= 5,
         "guards object to {objected} pairs that are one fact"
     );
-    assert!(of("different")[1] >= 98 && of("update")[1] >= 36);
+    let [_, updated, objected, _] = of("different");
+    assert!(updated == 0 && objected >= 142, "{updated} {objected}");
+    let [_, updated, objected, _] = of("update");
+    assert!(
+        updated >= 35 && updated + objected >= 56,
+        "{updated} {objected}"
+    );
 }
 
-/// Pairs for each rule of the comparison form: what it must join, and what it must not.
 #[test]
 fn forms() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/forms.txt");
@@ -219,8 +229,8 @@ fn groups() {
         }
     }
     println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
-    // Measured: 4 absorbed, 6 blocks of one fact split (most of them by denials in a part of it).
-    assert!(absorbed >= 4 && split <= 6);
+    // Measured: 9 absorbed, 7 blocks of one fact split (most of them by denials in a part of it).
+    assert!(absorbed >= 9 && split <= 7);
 }
 
 /// What a lazy summarizer gets through: one source returned as the merged text.

@@ -7,6 +7,7 @@ mod calibrate;
 mod check;
 mod completions;
 mod config;
+mod conflicts;
 mod doctor;
 mod eval;
 mod exit;
@@ -71,6 +72,7 @@ enum Command {
     Merge(merge::Args),
     Apply(apply::Args),
     Undo(undo::Args),
+    Conflicts(conflicts::Args),
     History(history::Args),
     Show(show::Args),
     Doctor(doctor::Args),
@@ -180,6 +182,7 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Merge(args) => block_on(context, !args.dry_run, merge::run(&args, context)),
         Command::Apply(args) => block_on(context, true, apply::run(&args, context)),
         Command::Undo(args) => block_on(context, false, undo::run(&args, context)),
+        Command::Conflicts(args) => block_on(context, false, conflicts::run(&args, context)),
         Command::History(args) => block_on(context, false, history::run(&args, context)),
         Command::Show(args) => block_on(context, false, show::run(&args, context)),
         Command::Doctor(args) => block_on(context, false, doctor::run(&args, context)),

@@ -264,6 +264,7 @@ pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -
         max_group_chars: settings.max_group_chars,
         ttl: settings.ttl,
         max_memory: settings.max_memory.map(|size| size.0),
+        conflicts: settings.conflicts,
         max_retire: settings.max_retire,
         max_retire_day: settings.max_retire_day,
         retired_today: None,

@@ -155,7 +155,8 @@ fn sources(sources: &[PlanSource], names: &[String], mark: &str, style: Style) -
     sources.iter().zip(names).map(line).collect()
 }
 
-fn date(date: Option<Timestamp>) -> String {
+/// A day in UTC, ten columns wide.
+pub(crate) fn date(date: Option<Timestamp>) -> String {
     date.map_or("no date   ".to_owned(), |date| {
         date.strftime("%Y-%m-%d").to_string()
     })
@@ -176,6 +177,12 @@ pub(crate) fn show_author(
         Author::Extractive { kept } => {
             format!(
                 "kept unchanged from {}: it says all that the others say",
+                name(kept)
+            )
+        }
+        Author::Latest { kept } => {
+            format!(
+                "the newest value, kept unchanged from {}; the others are its history",
                 name(kept)
             )
         }
@@ -237,6 +244,10 @@ fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
 /// What would change that a group or a memory is left alone.
 pub(crate) fn hint(reason: Reason) -> Option<&'static str> {
     Some(match reason {
+        Reason::Conflict => {
+            "both stay; --conflicts latest lets the newest win and keeps the history"
+        }
+        Reason::ConflictUndated => "say which is true by deleting the other, or date them",
         Reason::NeedsLlm => "no text provably says it all; set --llm-url to have one written",
         Reason::LlmFailed => "all of the LLM's error with -v; `memfold doctor` looks at the server",
         Reason::VerificationFailed => "a stronger LLM may write a text that keeps every fact",

@@ -9,7 +9,7 @@ use jiff::{Span, SpanRelativeTo};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::layout::{KeyShape, Kind, MetadataForm, NAMES, Rule, TimeForm, kind};
-use crate::merge::{Distance, TtlRule, WriteVector};
+use crate::merge::{Conflicts, Distance, TtlRule, WriteVector};
 use crate::store::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
@@ -377,6 +377,7 @@ choices!(Color { "auto" => Auto, "always" => Always, "never" => Never });
 choices!(Distance { "auto" => Auto, "stored" => Stored, "onnx" => Onnx });
 choices!(WriteVector { "auto" => Auto, "centroid" => Centroid });
 choices!(Pii { "mask" => Mask, "block" => Block, "allow" => Allow });
+choices!(Conflicts { "keep" => Keep, "latest" => Latest });
 choices!(TtlRule { "keep-apart" => KeepApart, "min" => Min, "max" => Max });
 choices!(Storage { "hash" => Hash, "json" => Json });
 choices!(TimeForm {

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::input::{GroupCase, Member};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
-use crate::memory::PlannedMerge;
+use crate::memory::{Author, PlannedMerge};
 
 /// What `merge` would do with a group if it were all there is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,8 +104,12 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
 }
 
 /// The texts that the result says no more, as its provenance keeps them.
-fn history(_merge: &PlannedMerge) -> Vec<String> {
-    Vec::new()
+fn history(merge: &PlannedMerge) -> Vec<String> {
+    if !matches!(merge.author, Author::Latest { .. }) {
+        return Vec::new();
+    }
+    let past = merge.sources.iter().map(|source| source.text.clone());
+    past.filter(|text| *text != merge.text).collect()
 }
 
 fn partition(group: &GroupCase, merged: &[Merged]) -> Vec<Vec<String>> {

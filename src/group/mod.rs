@@ -25,15 +25,16 @@ use ndarray::ArrayView2;
 /// their first row.
 ///
 /// * `vectors`: n × d, one row a memory, in the order of the keys (ties are decided by it).
-/// * `twins`: a class for each row; rows of one class have equal normalised text.
+/// * `classes`: for each row the one that stands for it and is in its own class; rows of one class
+///   are together whatever their vectors.
 /// * `readable`: the rows whose vectors say something about their texts.
 /// * `threshold`: greatest cosine distance between two members of a group, inclusive.
 /// * `threads`: how many are used; they do not change the answer.
 /// * `cap`: how many *different* texts a group may have, since these are what somebody must read.
 ///   Twins beside them are free: a hundred copies of one text are one group under any cap.
 ///
-/// A class is where the vector of its first readable row is (of those that are not zero, NaN or
-/// out of all bounds, see [`threshold_join`]); classes are grouped by [`complete_linkage`] and
+/// A class is where the vector of the row that stands for it is, else of its first readable row (of
+/// those that are not zero, NaN or out of all bounds, see [`threshold_join`]); classes are grouped by [`complete_linkage`] and
 /// then replaced by all of their rows. Classes without such a row are compared with nothing: where
 /// they have two rows or more, they are a group for themselves.
 ///
@@ -42,10 +43,10 @@ use ndarray::ArrayView2;
 /// split in the order of the rows.
 ///
 /// # Panics
-/// If `twins` or `readable` has another length than `vectors` has rows.
+/// If `classes` or `readable` has another length than `vectors` has rows.
 pub fn group(
     vectors: ArrayView2<'_, f32>,
-    twins: &[usize],
+    classes: &[usize],
     readable: &[bool],
     threshold: f64,
     cap: usize,
@@ -53,18 +54,19 @@ pub fn group(
 ) -> Vec<Vec<u32>> {
     let n = vectors.nrows();
     assert!(
-        twins.len() == n && readable.len() == n,
+        classes.len() == n && readable.len() == n,
         "one class and one mark for each row"
     );
     let mut rows = Rows::new(vectors, threads);
 
     let mut groups = Vec::new();
     let mut placed = Vec::new();
-    for class in classes(twins) {
-        match class
-            .iter()
-            .copied()
-            .find(|&row| readable[row] && rows.takes_part(row))
+    for (standing, class) in members_of(classes) {
+        let shows = |&row: &usize| readable[row] && rows.takes_part(row);
+        let mut of_class = class.iter().copied();
+        match of_class
+            .find(|row| *row == standing && shows(row))
+            .or_else(|| class.iter().copied().find(shows))
         {
             Some(row) => placed.push((row, class)),
             None => groups.push(class),
@@ -102,13 +104,13 @@ pub fn group(
     sorted(groups)
 }
 
-/// The rows of each class, ascending.
-fn classes(twins: &[usize]) -> impl Iterator<Item = Vec<usize>> {
-    let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (row, &class) in twins.iter().enumerate() {
-        classes.entry(class).or_default().push(row);
+/// The classes by name, each with its rows, ascending.
+fn members_of(classes: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (row, &class) in classes.iter().enumerate() {
+        members.entry(class).or_default().push(row);
     }
-    classes.into_values()
+    members
 }
 
 /// The groups of two and more, in the order of their rows.

@@ -30,10 +30,13 @@ pub(crate) mod openers;
 pub(crate) mod partition;
 mod relative;
 mod roles;
+mod senses;
 pub(crate) mod sentences;
 mod timeish;
 mod times;
 mod units;
+pub(crate) mod update;
+pub(crate) mod words;
 
 pub use self::normalize::normalize;
 
@@ -42,6 +45,8 @@ use jiff::Timestamp;
 use self::facts::Facts;
 use self::form::Form;
 use self::items::{Diff, Item, diff};
+use self::senses::Senses;
+use self::update::Topic;
 use crate::memory::{Finding, Verdict};
 
 /// What the judge sees of a memory.
@@ -56,7 +61,8 @@ pub struct Claim<'a> {
 /// The judge's word on a pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// `Same`, `Different` or `Unsure` in this version (`Update` comes with conflict handling).
+    /// `Update` means that the later said of the two replaces the other one; without two different
+    /// dates a contradiction is `Different`.
     pub verdict: Verdict,
     /// What the guards saw.
     pub findings: Vec<Finding>,
@@ -90,6 +96,10 @@ pub(crate) struct Reading {
     facts: Facts,
     /// What is compared where the texts differ; `None` where every character may count.
     form: Option<Form>,
+    /// What it speaks of.
+    topic: Topic,
+    /// How much, how surely, of whom.
+    senses: Senses,
     /// The text in lower case, for the words around a denial.
     lower: String,
     said_at: Option<Timestamp>,
@@ -106,13 +116,28 @@ impl Reading {
             _ => claim.text.to_owned(),
         };
         let facts = Facts::read(&text);
+        let lower = normalize::plain(&text).to_lowercase();
+        let form = prose.then(|| Form::of(&facts));
         Self {
             sentences: sentences::sentences(claim.text),
-            form: prose.then(|| Form::of(&facts)),
+            senses: form
+                .as_ref()
+                .map(|form| Senses::read(form, &lower))
+                .unwrap_or_default(),
+            topic: form
+                .as_ref()
+                .map(|form| Topic::of(form, &lower))
+                .unwrap_or_default(),
+            form,
             facts,
-            lower: normalize::plain(&text).to_lowercase(),
+            lower,
             said_at: claim.said_at,
         }
+    }
+
+    /// When it was said.
+    pub(crate) fn said_at(&self) -> Option<Timestamp> {
+        self.said_at
     }
 
     pub(crate) fn judge(&self, other: &Self) -> Judgement {
@@ -134,11 +159,11 @@ impl Reading {
             findings.note("relative-time", &a.relative, &b.relative);
             objection = true;
         }
-        if objection {
-            return Judgement {
-                verdict: Verdict::Different,
-                findings: findings.list,
-            };
+        for (guard, diff, objects) in self.senses.compare(&other.senses) {
+            objection |= objects;
+            if objects {
+                findings.show(guard, diff);
+            }
         }
         let [left, right] = [self.contains(other), other.contains(self)];
         let floats = self.floats_against(other, left, right);
@@ -149,12 +174,63 @@ impl Reading {
                 right: other.facts.floating.clone(),
             });
         }
-        let same = !floats && (left || right);
-        let verdict = if same { Verdict::Same } else { Verdict::Unsure };
+        if !objection && !floats && (left || right) {
+            return Judgement {
+                verdict: Verdict::Same,
+                findings: findings.list,
+            };
+        }
+        let verdict = match self.update(other) {
+            Some(finding) => {
+                findings.list.push(finding);
+                Verdict::Update
+            }
+            None if objection => Verdict::Different,
+            None => Verdict::Unsure,
+        };
         Judgement {
             verdict,
             findings: findings.list,
         }
+    }
+
+    /// What shows that the later said of the two tells what became of the other one. Without two
+    /// different dates there is no later one.
+    pub(crate) fn update(&self, other: &Self) -> Option<Finding> {
+        let (a, b) = (self.said_at?, other.said_at?);
+        if a == b {
+            return None;
+        }
+        let codes = [&self.facts.identifiers, &other.facts.identifiers];
+        let apart = codes.iter().all(|codes| !codes.is_empty())
+            && !codes[0]
+                .iter()
+                .any(|c| codes[1].iter().any(|o| c.value == o.value));
+        if apart {
+            return None;
+        }
+        let (older, newer) = if a < b { (self, other) } else { (other, self) };
+        let sign = update::sign(
+            (&older.topic, older.form.as_ref()?),
+            (&newer.topic, newer.form.as_ref()?),
+        )?;
+        let (left, right) = if a < b {
+            (None, Some(sign))
+        } else {
+            (Some(sign), None)
+        };
+        Some(Finding {
+            guard: "update".to_owned(),
+            left: left.into_iter().collect(),
+            right: right.into_iter().collect(),
+        })
+    }
+
+    /// Whether the two contradict each other, whatever their dates: they give other values of one
+    /// thing, or one denies the other word by word.
+    pub(crate) fn contradicts(&self, other: &Self) -> bool {
+        let forms = self.form.as_ref().zip(other.form.as_ref());
+        forms.is_some_and(|(a, b)| update::replaces(a, b).is_some())
     }
 
     /// Whether words of time keep two texts apart that were said on two days. They do not where
@@ -240,6 +316,15 @@ impl Findings {
                 right: diff.right,
             });
         }
+    }
+
+    /// Records a difference that says nothing of which text says more.
+    fn show(&mut self, guard: &str, diff: Diff) {
+        self.list.push(Finding {
+            guard: guard.to_owned(),
+            left: diff.left,
+            right: diff.right,
+        });
     }
 
     /// Records items that both texts hold but that may mean different things.

@@ -34,6 +34,19 @@ static ENGLISH: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// English words for numbers.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let scales = [
+        "hundred", "thousand", "million", "billion", "dozen", "twice", "thrice",
+    ];
+    SMALL
+        .iter()
+        .chain(TENS)
+        .chain(ORDINALS)
+        .copied()
+        .chain(scales)
+}
+
 /// Rewrites spelled numbers of English and Chinese as ASCII digits.
 pub(crate) fn to_digits(text: &str) -> String {
     chinese_to_digits(&english_to_digits(&halves(&continental(text))))

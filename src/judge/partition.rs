@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::Claim;
+use crate::memory::Verdict;
 
 /// Greedy partition into cliques of `allowed`, which must be symmetric: the largest first.
 pub(crate) fn cliques(
@@ -37,6 +38,20 @@ pub(crate) fn cliques(
         parts.push(best);
     }
     parts
+}
+
+/// The chains of values of a group: sets of claims of which every pair is an update, oldest first.
+/// The last of each is the value that holds.
+pub(crate) fn chains(
+    claims: &[Claim<'_>],
+    verdict: impl Fn(usize, usize) -> Verdict,
+) -> Vec<Vec<usize>> {
+    let mut chains = cliques(claims, |i, j| verdict(i, j) == Verdict::Update);
+    chains.retain(|chain| chain.len() > 1);
+    for chain in &mut chains {
+        chain.sort_by_key(|i| canonical(&claims[*i]));
+    }
+    chains
 }
 
 /// An order of claims by what they say and when.

@@ -254,6 +254,12 @@ const UNITS: &[(&str, (i128, u32), &[&str])] = &[
     ),
 ];
 
+/// The words of all names in Latin letters.
+pub(crate) fn latin_words() -> impl Iterator<Item = &'static str> {
+    let names = UNITS.iter().flat_map(|(_, _, names)| names.iter().copied());
+    names.flat_map(|name| name.split([' ', '-', '/']))
+}
+
 /// All names in ASCII letters as a regex alternation, longest first.
 pub(crate) fn latin_names() -> String {
     alternation(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.is_ascii())

@@ -69,6 +69,7 @@ pub(super) fn keep(
         text: sources[kept].memory.text.clone(),
         vector: ResultVector::OfSource(kept),
         merged_at: "2026-12-01T00:00:00.25Z".parse().unwrap(),
+        history: Vec::new(),
     };
     let result = layout.merge(sources, survivor, &merged).unwrap();
     let key = &sources[survivor].memory.key;

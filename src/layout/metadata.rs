@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Leaf, json, pyrepr};
+use super::{Leaf, Past, json, pyrepr};
 
 /// The members that memfold writes.
 const OWN: [&str; 8] = [
@@ -66,6 +66,18 @@ pub(crate) struct Provenance {
 struct Marker {
     version: u32,
     values: Values,
+    /// Older values that the text replaced, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    history: Vec<Replaced>,
+}
+
+/// An older value, who said it and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Replaced {
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    said_at: Option<Timestamp>,
+    text: String,
 }
 
 /// The metadata of one memory, taken apart.
@@ -229,6 +241,8 @@ pub(crate) struct Making {
     pub(crate) merged_at: Timestamp,
     /// The newest date of the sources.
     pub(crate) latest_at: Option<Timestamp>,
+    /// What the text replaced.
+    pub(crate) history: Vec<Past>,
 }
 
 /// The united metadata and other fields of a result.
@@ -302,6 +316,7 @@ pub(crate) fn unite(parts: &[Part], survivor: usize, making: Making) -> United {
         memfold: Marker {
             version: VERSION,
             values: values.lists,
+            history: history(parts, making.history),
         },
     };
     let own = match serde_json::to_value(provenance) {
@@ -364,6 +379,27 @@ impl History {
             self.lists.entry(name.to_owned()).or_default().push(said);
         }
     }
+}
+
+/// The older values of earlier merges and of this one, by date; each once.
+fn history(parts: &[Part], now: Vec<Past>) -> Vec<Replaced> {
+    let own = parts.iter().flat_map(|part| &part.metadata.provenance);
+    let earlier = own.flat_map(|provenance| provenance.memfold.history.clone());
+    let replaced = now.into_iter().filter_map(|past| {
+        Some(Replaced {
+            source: parts.get(past.source)?.id.clone(),
+            said_at: past.said_at,
+            text: past.text,
+        })
+    });
+    let mut all: Vec<Replaced> = Vec::new();
+    for one in earlier.chain(replaced) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all.sort_by_key(|one| one.said_at);
+    all
 }
 
 fn leaves(parts: &[&Part]) -> Vec<Leaf> {

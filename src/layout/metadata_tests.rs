@@ -33,6 +33,7 @@ fn making(merge_id: &str) -> Making {
         merge_id: merge_id.into(),
         merged_at: Timestamp::UNIX_EPOCH,
         latest_at: None,
+        history: Vec::new(),
     }
 }
 

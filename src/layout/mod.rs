@@ -134,6 +134,19 @@ pub struct Merged {
     pub vector: ResultVector,
     /// When the merge was made.
     pub merged_at: Timestamp,
+    /// What the text replaced, oldest first.
+    pub history: Vec<Past>,
+}
+
+/// An older value that the text of a result replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    /// Position of the source that says it.
+    pub source: usize,
+    /// Its text.
+    pub text: String,
+    /// When it was said.
+    pub said_at: Option<Timestamp>,
 }
 
 /// The vector of a result.

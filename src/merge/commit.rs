@@ -5,14 +5,14 @@ use super::expiry::{expiry_buckets, result_expiry};
 use super::judged::claim;
 use super::run::Ground;
 use super::{MergeError, Pipeline};
-use crate::layout::{Merged, Record, ResultVector, Source, Stored};
+use crate::layout::{Merged, Past, Record, ResultVector, Source, Stored};
 use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
 use crate::store::{
     self, Commit, CommitError, KeyRecord, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
 };
-use crate::summarize::{SourceText, extractive};
+use crate::summarize::{SourceText, extractive, latest};
 
 /// A merge that was committed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -128,6 +128,7 @@ impl Pipeline {
             text: merge.text.clone(),
             vector: result_vector(merge, sources)?,
             merged_at: self.clock.now(),
+            history: history(merge, sources),
         };
         let stored = self
             .layout
@@ -262,6 +263,13 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
             }
             Ok(())
         }
+        Author::Latest { .. } => {
+            let claims: Vec<_> = sources.iter().map(|s| claim(&s.memory)).collect();
+            match latest::newest(&claims) {
+                Some(newest) if claims[newest].text == merge.text => Ok(()),
+                _ => Err("the text is not the newest value of the sources".to_owned()),
+            }
+        }
         Author::Llm { .. } => {
             let text = |(i, source): (usize, &Source)| SourceText {
                 id: format!("m{}", i + 1),
@@ -272,6 +280,24 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
             says_what(&texts, &merge.partition.memory_type, &merge.text)
         }
     }
+}
+
+/// The texts that the result's replaces, oldest first.
+fn history(merge: &PlannedMerge, sources: &[Source]) -> Vec<Past> {
+    if !matches!(merge.author, Author::Latest { .. }) {
+        return Vec::new();
+    }
+    let past = |(source, s): (usize, &Source)| Past {
+        source,
+        text: s.memory.text.clone(),
+        said_at: s.memory.said_at,
+    };
+    let mut history: Vec<Past> = sources.iter().enumerate().map(past).collect();
+    // What the result says stands in it; that it was said before is history too.
+    let newest = history.iter().filter_map(|past| past.said_at).max();
+    history.retain(|past| past.text != merge.text || past.said_at != newest);
+    history.sort_by(|a, b| (a.said_at, &a.text).cmp(&(b.said_at, &b.text)));
+    history
 }
 
 /// What is to be stored of a result, and its vector in the index's data type to find it by.

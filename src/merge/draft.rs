@@ -8,10 +8,11 @@ use std::thread;
 use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis};
 
+use super::alike::{Alike, Chain, alike};
 use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
 use super::space::{self, Space};
-use super::{MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
+use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
 use crate::group;
 use crate::judge::normalize;
 use crate::memory::{
@@ -88,6 +89,30 @@ impl Draft {
             vector_origin: VectorOrigin::Source,
             vector: Vec::new(),
             findings: Vec::new(),
+        }
+    }
+
+    /// The merge that keeps the text of `newest` and makes the other rows its history.
+    pub(super) fn latest(
+        &self,
+        merge_id: String,
+        rows: &[usize],
+        newest: usize,
+        findings: Vec<Finding>,
+    ) -> PlannedMerge {
+        let kept = &self.snapshot.memories[newest];
+        PlannedMerge {
+            author: Author::Latest {
+                kept: kept.key.clone(),
+            },
+            findings,
+            ..self.lossless(
+                merge_id,
+                &Part {
+                    keep: newest,
+                    absorbed: rows.iter().copied().filter(|row| *row != newest).collect(),
+                },
+            )
         }
     }
 
@@ -284,8 +309,11 @@ impl Stations {
 
     /// Groups and judges.
     fn compare(&self, mut draft: Draft) -> Draft {
+        let (found, conflicts) = self.groups(&mut draft);
+        let settled = self.settle(&mut draft, conflicts);
         let mut groups = Vec::new();
-        for rows in self.groups(&mut draft) {
+        for mut rows in found {
+            rows.retain(|row| !settled.contains(row));
             let rows = one_pinned(&mut draft, rows);
             groups.extend(self.split_by_expiry(&mut draft, rows));
         }
@@ -321,7 +349,9 @@ impl Stations {
 
     /// Groups of rows, never across partitions. Texts that the model cannot read are grouped by
     /// equality alone; those without an equal are reported.
-    fn groups(&self, draft: &mut Draft) -> Vec<Vec<usize>> {
+    ///
+    /// Also the conflicts that the words of the memories show.
+    fn groups(&self, draft: &mut Draft) -> (Vec<Vec<usize>>, Conflicting) {
         let memories = &draft.snapshot.memories;
         let mut partitions: BTreeMap<&Partition, Vec<usize>> = BTreeMap::new();
         for (row, memory) in memories.iter().enumerate() {
@@ -329,15 +359,31 @@ impl Stations {
         }
         let mut groups = Vec::new();
         let mut unreadable = Vec::new();
+        let mut conflicts = Conflicting::default();
         for rows in partitions.values() {
             let vectors = select(draft.vectors(), rows);
-            let twins = twins(memories, rows);
+            let Alike {
+                classes,
+                chains,
+                undated,
+            } = alike(memories, rows);
+            let of_partition = |chain: Chain| Chain {
+                rows: chain.rows.iter().map(|&i| rows[i]).collect(),
+                newest: rows[chain.newest],
+                ..chain
+            };
+            conflicts
+                .chains
+                .extend(chains.into_iter().map(of_partition));
+            conflicts
+                .undated
+                .extend(undated.into_iter().map(of_partition));
             let readable: Vec<bool> = rows.iter().map(|&row| draft.space.readable[row]).collect();
             let found = group::group(
                 vectors
                     .as_ref()
                     .map_or_else(|| draft.vectors(), |v| v.view()),
-                &twins,
+                &classes,
                 &readable,
                 draft.plan.threshold.value,
                 self.options.max_members,
@@ -361,7 +407,44 @@ impl Stations {
                 reason: Reason::Unreadable,
                 detail: detail.clone(),
             }));
-        groups
+        (groups, conflicts)
+    }
+
+    /// Lists the conflicts, or lets the newest values win. Returns the rows that are dealt with.
+    fn settle(&self, draft: &mut Draft, conflicts: Conflicting) -> HashSet<usize> {
+        for Chain { rows, findings, .. } in conflicts.undated {
+            let detail = "they contradict each other, and which is newer is not known: a date is \
+                          missing, or both have the same";
+            let left = draft.left(rows, Reason::ConflictUndated, detail, findings);
+            draft.plan.groups_left.push(left);
+        }
+        let mut settled = HashSet::new();
+        for Chain {
+            rows,
+            newest,
+            findings,
+        } in conflicts.chains
+        {
+            if self.options.conflicts == Conflicts::Keep {
+                let detail = "one is a newer value of what another one says; both stay \
+                              (--conflicts latest lets the newest win)";
+                let left = draft.left(rows, Reason::Conflict, detail, findings);
+                draft.plan.groups_left.push(left);
+                continue;
+            }
+            settled.extend(rows.iter().copied());
+            let whole = rows.len();
+            let one = one_pinned(draft, rows);
+            // Values that cannot all be one memory keep their own.
+            if one.len() == whole
+                && let [rows] = &self.split_by_expiry(draft, one)[..]
+                && rows.len() == whole
+            {
+                let merge = draft.latest(self.clock.id(), rows, newest, findings);
+                draft.plan.merges.push(merge);
+            }
+        }
+        settled
     }
 
     fn split_by_expiry(&self, draft: &mut Draft, rows: Vec<usize>) -> Vec<Vec<usize>> {
@@ -466,6 +549,13 @@ impl Stations {
     }
 }
 
+/// Contradictions that the words of memories show.
+#[derive(Default)]
+struct Conflicting {
+    chains: Vec<Chain>,
+    undated: Vec<Chain>,
+}
+
 /// The rows with at most one pinned memory, the oldest: a merge retires all others.
 fn one_pinned(draft: &mut Draft, rows: Vec<usize>) -> Vec<usize> {
     let memories = &draft.snapshot.memories;
@@ -487,17 +577,4 @@ fn one_pinned(draft: &mut Draft, rows: Vec<usize>) -> Vec<usize> {
 /// The rows of one partition; `None` where they are all rows, so that nothing is copied.
 fn select(vectors: ArrayView2<'_, f32>, rows: &[usize]) -> Option<Array2<f32>> {
     (rows.len() < vectors.nrows()).then(|| vectors.select(Axis(0), rows))
-}
-
-/// A class number per row; rows of equal normalised text share it.
-fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
-    let forms = parallel::map(rows, |&row| normalize::normalize(&memories[row].text));
-    let mut classes: HashMap<&str, usize> = HashMap::new();
-    forms
-        .iter()
-        .map(|form| {
-            let next = classes.len();
-            *classes.entry(form).or_insert(next)
-        })
-        .collect()
 }

@@ -52,7 +52,7 @@ impl Draft {
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
         let pairs = Pairs::of(&read.of(&kept));
         let compatible = cliques(&self.claims(&kept), |i, j| {
-            pairs.get(i, j).verdict != Verdict::Different
+            matches!(pairs.get(i, j).verdict, Verdict::Same | Verdict::Unsure)
         });
         let (alone, together): (Vec<_>, Vec<_>) = compatible
             .into_iter()
@@ -125,7 +125,7 @@ impl Draft {
 }
 
 /// The memory type of things that happened, as agents name it.
-const EPISODIC: &str = "episodic";
+pub(super) const EPISODIC: &str = "episodic";
 
 /// Claims of a group, each read once.
 struct Read(HashMap<usize, Reading>);

@@ -9,6 +9,7 @@
 //! [`Pipeline::plan`] runs all but the commits; [`Pipeline::apply`] commits a plan as it was
 //! previewed; [`Pipeline::merge`] commits each group as soon as it is decided.
 
+mod alike;
 mod ask;
 mod commit;
 mod draft;
@@ -84,6 +85,16 @@ pub enum TtlRule {
     Max,
 }
 
+/// What becomes of an old value and a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Conflicts {
+    /// Both stay, and are listed.
+    #[default]
+    Keep,
+    /// The newest one by the dates of the memories stays; the others become its history.
+    Latest,
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
@@ -101,6 +112,8 @@ pub struct MergeOptions {
     pub ttl: TtlRule,
     /// Bytes that planning for one user may take; `None` = as many as there are.
     pub max_memory: Option<u64>,
+    /// What becomes of old and new values.
+    pub conflicts: Conflicts,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
     pub max_retire: Option<usize>,
     /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).

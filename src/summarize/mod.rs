@@ -2,6 +2,7 @@
 //! and the verification that has the last word.
 
 pub mod extractive;
+pub mod latest;
 pub mod llm;
 pub mod orders;
 pub mod pii;

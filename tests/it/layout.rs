@@ -19,6 +19,7 @@ fn merged(id: &str, vector: ResultVector) -> Merged {
         text: "likes window seats, 喜欢靠窗".to_owned(),
         vector,
         merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+        history: Vec::new(),
     }
 }
 

@@ -22,7 +22,7 @@ mod token;
 pub(crate) use self::fillers::stripped;
 pub(crate) use self::script::simplified;
 
-use self::token::Token;
+pub(crate) use self::token::Token;
 use super::facts::Facts;
 use super::normalize;
 
@@ -38,6 +38,16 @@ pub(crate) fn is_prose(text: &str) -> bool {
     normalize::is_prose(&plain) && !plain.trim().contains('\n')
 }
 
+/// Words (in any case) that another writing of a text may lack.
+pub(crate) fn variable_words() -> impl Iterator<Item = &'static str> {
+    short_forms::words()
+}
+
+/// Han characters that another writing of a text may lack.
+pub(crate) fn variable_han() -> impl Iterator<Item = char> {
+    short_forms::han()
+}
+
 /// A text as rows of comparable words, one a sentence.
 #[derive(Clone, Debug)]
 pub(crate) struct Form(Vec<Vec<Token>>);
@@ -45,6 +55,19 @@ pub(crate) struct Form(Vec<Vec<Token>>);
 impl Form {
     pub(crate) fn of(facts: &Facts) -> Self {
         Self(token::sentences(facts))
+    }
+
+    /// All tokens, sentence after sentence.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.0.iter().flatten()
+    }
+
+    /// The tokens of a text of one sentence.
+    pub(crate) fn only_sentence(&self) -> Option<&[Token]> {
+        match self.0.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// Whether this text says, sentence by sentence, all that the other one says.

@@ -295,3 +295,25 @@ pub(super) fn shorten_han(text: &str) -> String {
     }
     out
 }
+
+/// All words of the lists.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    let contractions = CONTRACTIONS
+        .iter()
+        .flat_map(|(short, long)| [*short, *long]);
+    let endings = ENDINGS.iter().map(|(_, long)| *long);
+    let short = SHORT
+        .iter()
+        .flat_map(|(short, longs)| std::iter::once(*short).chain(longs.iter().copied()));
+    contractions
+        .chain(endings)
+        .chain(short)
+        .flat_map(|text| text.split([' ', '-', '\'', '.', '/']))
+}
+
+/// The characters that only one of two writings of the Chinese list has.
+pub(super) fn han() -> impl Iterator<Item = char> {
+    let lacking = |of: &'static str, than: &'static str| of.chars().filter(|c| !than.contains(*c));
+    HAN.iter()
+        .flat_map(move |(short, long)| lacking(short, long).chain(lacking(long, short)))
+}

@@ -11,13 +11,13 @@ use crate::judge::sentences::{is_cjk, is_han, split};
 
 /// A word, a sign, or what a guard took (a number, a date, a code), in the form that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(crate) struct Token {
     /// A word or sign; for an item its value.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The unit of a number, the kind of a date; `None` for a word or sign.
     pub(super) unit: Option<String>,
     /// Whether it was written with a capital inside a sentence.
-    pub(super) capital: bool,
+    pub(crate) capital: bool,
 }
 
 impl Token {
@@ -38,24 +38,24 @@ impl Token {
     }
 
     /// Whether this is the word or sign `text`.
-    pub(super) fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         self.unit.is_none() && self.text == text
     }
 
-    pub(super) fn is_any(&self, texts: &[&str]) -> bool {
+    pub(crate) fn is_any(&self, texts: &[&str]) -> bool {
         self.unit.is_none() && texts.contains(&self.text.as_str())
     }
 
-    pub(super) fn is_item(&self) -> bool {
+    pub(crate) fn is_item(&self) -> bool {
         self.unit.is_some()
     }
 
-    pub(super) fn is_han(&self) -> bool {
+    pub(crate) fn is_han(&self) -> bool {
         self.unit.is_none() && self.text.chars().all(is_cjk)
     }
 
     /// Whether the two say the same; a capital inside a sentence is looked at by others.
-    pub(super) fn same(&self, other: &Self) -> bool {
+    pub(crate) fn same(&self, other: &Self) -> bool {
         self.text == other.text && self.unit == other.unit
     }
 

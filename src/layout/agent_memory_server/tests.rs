@@ -140,6 +140,7 @@ fn counts_that_are_none_stop_the_merge() {
         text: "x".into(),
         vector: crate::layout::ResultVector::OfSource(0),
         merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+        history: Vec::new(),
     };
     let error = layout().merge(&sources, 0, &merged).unwrap_err();
     assert!(error.to_string().contains("access_count"), "{error}");

@@ -97,6 +97,7 @@ fn merged(layout: &Custom, documents: &[Value]) -> Result<Value, CannotWrite> {
         text: "likes tea".into(),
         vector: ResultVector::OfSource(0),
         merged_at: jiff::Timestamp::UNIX_EPOCH,
+        history: Vec::new(),
     };
     match layout.merge(&sources, 0, &merged)?.record {
         Record::Json(text) => Ok(serde_json::from_str(&text).unwrap()),

@@ -68,6 +68,7 @@ fn merged(documents: &[Value]) -> Result<Value, CannotWrite> {
         text: "likes tea".into(),
         vector: ResultVector::OfSource(0),
         merged_at: jiff::Timestamp::UNIX_EPOCH,
+        history: Vec::new(),
     };
     let result = layout.merge(&sources, 0, &merged)?;
     layout.read("lc:0", &result).unwrap();

@@ -31,6 +31,7 @@ pub(super) fn merge(
         merge_id: merged.merge_id.clone(),
         merged_at: merged.merged_at,
         latest_at: sources.iter().filter_map(|s| s.memory.said_at).max(),
+        history: merged.history.clone(),
     };
     let named: Vec<&String> = parts.iter().flat_map(|one| one.metadata.keys()).collect();
     let brought: Vec<Part> = sources

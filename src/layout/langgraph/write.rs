@@ -52,6 +52,7 @@ fn item(
         merge_id: merged.merge_id.clone(),
         merged_at: merged.merged_at,
         latest_at: sources.iter().filter_map(|s| s.memory.said_at).max(),
+        history: merged.history.clone(),
     };
     let united = metadata::unite(&parts, survivor, making);
     let mut result = documents[survivor].clone();

@@ -141,6 +141,7 @@ fn a_new_text_has_itself_for_lemmas() {
         text: "Prefers seats at windows".into(),
         vector: ResultVector::Numbers(vec![0.0, 1.0]),
         merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+        history: Vec::new(),
     };
     let result = layout().merge(&sources, 1, &merged).unwrap().record;
     assert_eq!(

@@ -79,6 +79,7 @@ fn merged(vector: ResultVector) -> Merged {
         text: "new text".into(),
         vector,
         merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+        history: Vec::new(),
     }
 }
 

@@ -108,6 +108,7 @@ impl Redisvl {
                 .iter()
                 .filter_map(|source| source.memory.said_at)
                 .max(),
+            history: merged.history.clone(),
         };
         let united = metadata::unite(&parts, survivor, making);
         let fields = united.fields.clone();

@@ -1,5 +1,6 @@
 //! The built program on a real server: what it writes, what it says, how it ends.
 
+mod conflicts;
 mod evaluated;
 mod figures;
 mod killed;

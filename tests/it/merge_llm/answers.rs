@@ -91,8 +91,8 @@ async fn a_second_answer_may_mend_the_first() {
 #[tokio::test]
 async fn a_text_of_a_source_keeps_the_vector_of_that_source() {
     let mut case = Case::new().await;
-    let long = "Alice likes tea with honey and with ginger";
-    case.group(0, &["Alice likes tea with ginger", long]).await;
+    let long = "Alice likes tea, honey and ginger";
+    case.group(0, &["Alice likes tea and ginger", long]).await;
     let source = case.memory("memory:g0-1").await;
     case.responds(move |request| Question::read(request).same(long))
         .await;
@@ -452,8 +452,8 @@ async fn what_the_llm_calls_a_newer_value_is_not_merged() {
 async fn where_a_text_is_faulty_the_source_that_says_most_stands_for_those_it_says() {
     let mut case = Case::new().await;
     let texts = [
-        "Alice likes tea with honey",
-        "Alice likes tea with honey in the garden",
+        "Alice likes tea and ginger",
+        "Alice likes tea, honey and ginger",
         "Alice likes milk",
     ];
     case.group(0, &texts).await;
@@ -464,10 +464,7 @@ async fn where_a_text_is_faulty_the_source_that_says_most_stands_for_those_it_sa
     assert_eq!(ended.llm(), [1, 1, 0, 0]);
     assert_eq!(ended.reasons(), ["verification-failed"]);
     let memory = case.memory("memory:g0-0").await;
-    assert_eq!(
-        memory["content"],
-        "Alice likes tea with honey in the garden"
-    );
+    assert_eq!(memory["content"], "Alice likes tea, honey and ginger");
     assert_eq!(
         case.memory("memory:g0-2").await["content"],
         "Alice likes milk"

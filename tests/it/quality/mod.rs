@@ -21,7 +21,7 @@ use memfold::embed::{DEFAULT_MODEL, Embedder, Manifest, Onnx};
 use memfold::eval::run::Cases;
 use memfold::eval::{groups, input, pairs, rate::Rate};
 use memfold::memory::Threshold;
-use memfold::merge::{Distance, MergeOptions, Stations, TtlRule, WriteVector};
+use memfold::merge::{Conflicts, Distance, MergeOptions, Stations, TtlRule, WriteVector};
 use memfold::summarize::llm::Llm;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,7 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
         max_group_chars: 20_000,
         ttl: TtlRule::KeepApart,
         max_memory: None,
+        conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,
         retired_today: None,
@@ -110,7 +111,8 @@ async fn of_pairs(text: &str, stations: Stations) -> Figures {
     }
 }
 
-async fn of_groups(text: &str, stations: Stations) -> Figures {
+async fn of_groups(text: &str, mut stations: Stations) -> Figures {
+    stations.options.conflicts = Conflicts::Latest;
     let cases = input::groups(text).unwrap();
     let mut memories = Cases::of_groups(&cases);
     if let Some(embedder) = &stations.embedder {

@@ -1,0 +1,271 @@
+//! Classes of memories that one text stands for, found by their words and not by their vectors.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::judged::{EPISODIC, claim};
+use super::parallel;
+use crate::judge::partition::chains;
+use crate::judge::{Claim, Judgement, Reading, normalize, update, words};
+use crate::memory::{Finding, Memory, Verdict};
+use crate::summarize::extractive::fold_readings;
+use crate::summarize::latest::said_last;
+
+/// What is known of the memories of one partition by their words.
+pub(super) struct Alike {
+    /// For each row the position of the one that stands for it: rows of equal normalised text, and
+    /// rows of which one text provably says all that the others say.
+    pub(super) classes: Vec<usize>,
+    /// Values of one thing over time.
+    pub(super) chains: Vec<Chain>,
+    /// Pairs that contradict each other, of which none is known to be the newer one.
+    pub(super) undated: Vec<Chain>,
+}
+
+/// Values of one thing: positions of rows, oldest first.
+pub(super) struct Chain {
+    pub(super) rows: Vec<usize>,
+    /// The row whose text is the newest value.
+    pub(super) newest: usize,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Compares memories by their words.
+///
+/// Two writings of one fact, such as traditional and simplified Chinese or a text and the same with
+/// one detail more, may be far from each other in the space of a model, or unreadable to it.
+pub(super) fn alike(memories: &[Memory], rows: &[usize]) -> Alike {
+    let memory = |i: usize| &memories[rows[i]];
+    let mut classes = twins(memories, rows);
+    let firsts: Vec<usize> = (0..rows.len()).filter(|&i| classes[i] == i).collect();
+    let carrying = parallel::map(&firsts, |&i| words::carrying(&memory(i).text));
+    let proposals = words::propose(&carrying);
+
+    for (absorbed, keep) in absorbed(&firsts, &proposals.containing, &memory) {
+        for class in classes.iter_mut().filter(|class| **class == absorbed) {
+            *class = keep;
+        }
+    }
+    let (chains, undated) = values(&classes, &firsts, &proposals.meeting, &memory);
+    Alike {
+        classes,
+        chains,
+        undated,
+    }
+}
+
+/// The first rows that another one says all of, each with that one.
+fn absorbed<'a>(
+    firsts: &[usize],
+    pairs: &[(usize, usize)],
+    memory: &(impl Fn(usize) -> &'a Memory + Sync),
+) -> Vec<(usize, usize)> {
+    let read = read(pairs, |i| claim(memory(firsts[i])));
+    let same = parallel::map(pairs, |(short, long)| {
+        let (a, b) = (&read[long], &read[short]);
+        (a.contains(b) || b.contains(a)) && a.judge(b).verdict == Verdict::Same
+    });
+    let same = pairs
+        .iter()
+        .zip(same)
+        .filter_map(|(pair, same)| same.then_some(*pair));
+    let mut absorbed = Vec::new();
+    for component in components(same) {
+        let claims: Vec<_> = component
+            .iter()
+            .map(|&i| claim(memory(firsts[i])))
+            .collect();
+        let readings: Vec<&Reading> = component.iter().map(|i| &read[i]).collect();
+        for part in fold_readings(&claims, &readings) {
+            let keep = firsts[component[part.keep]];
+            absorbed.extend(part.absorbed.iter().map(|&i| (firsts[component[i]], keep)));
+        }
+    }
+    absorbed
+}
+
+/// The chains of values among the classes, and the contradictions without an order.
+fn values<'a>(
+    classes: &[usize],
+    firsts: &[usize],
+    meeting: &[(usize, usize)],
+    memory: &(impl Fn(usize) -> &'a Memory + Sync),
+) -> (Vec<Chain>, Vec<Chain>) {
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (row, class) in classes.iter().enumerate() {
+        members.entry(*class).or_default().push(row);
+    }
+    // What happened is told with its day: it is not replaced by what happened on another one.
+    let lasting = |i: usize| memory(i).partition.memory_type != EPISODIC;
+    let valued = parallel::map(firsts, |&i| {
+        lasting(i) && update::may_be_value(&memory(i).text.to_lowercase())
+    });
+    // Of what one text stands for, that text is looked at.
+    let pairs: Vec<(usize, usize)> = meeting
+        .iter()
+        .filter(|(a, b)| valued[*a] || valued[*b])
+        .map(|&(a, b)| (firsts[a], firsts[b]))
+        .filter(|&(a, b)| classes[a] == a && classes[b] == b && lasting(a))
+        .collect();
+    let value = |keep: usize| {
+        let rows = members[&keep].iter().map(|&row| claim(memory(row)));
+        said_last(&memory(keep).text, rows).unwrap_or(Claim {
+            text: &memory(keep).text,
+            said_at: None,
+        })
+    };
+    let read = read(&pairs, value);
+    let judged = parallel::map(&pairs, |(a, b)| {
+        let (a, b) = (&read[a], &read[b]);
+        let found = a.update(b).is_some() || a.contradicts(b);
+        found
+            .then(|| a.judge(b))
+            .filter(|judged| judged.verdict != Verdict::Same)
+    });
+    let found: HashMap<(usize, usize), Judgement> = pairs
+        .iter()
+        .zip(judged)
+        .filter_map(|(pair, judged)| Some((*pair, judged?)))
+        .collect();
+
+    let verdict = |a: usize, b: usize| {
+        let judged = found.get(&(a, b)).or_else(|| found.get(&(b, a)));
+        judged.map_or(Verdict::Unsure, |judged| judged.verdict)
+    };
+    let chain = |keeps: Vec<usize>| Chain {
+        newest: keeps[keeps.len() - 1],
+        findings: findings(&keeps, &found),
+        rows: keeps
+            .iter()
+            .flat_map(|keep| members[keep].clone())
+            .collect(),
+    };
+    let updates = pairs
+        .iter()
+        .copied()
+        .filter(|&(a, b)| verdict(a, b) == Verdict::Update);
+    let mut all = Vec::new();
+    for component in components(updates) {
+        let claims: Vec<Claim<'_>> = component.iter().map(|&keep| value(keep)).collect();
+        let found = chains(&claims, |i, j| verdict(component[i], component[j]));
+        all.extend(
+            found
+                .into_iter()
+                .map(|c| chain(c.into_iter().map(|i| component[i]).collect())),
+        );
+    }
+    let dateless = |&&(a, b): &&(usize, usize)| {
+        let (a, b) = (value(a).said_at, value(b).said_at);
+        a.is_none() || b.is_none() || a == b
+    };
+    let undated = pairs
+        .iter()
+        .filter(dateless)
+        .filter(|pair| found.contains_key(*pair));
+    (all, undated.map(|&(a, b)| chain(vec![a, b])).collect())
+}
+
+/// What the guards saw between values, each finding once.
+fn findings(keeps: &[usize], found: &HashMap<(usize, usize), Judgement>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for (at, a) in keeps.iter().enumerate() {
+        for b in &keeps[at + 1..] {
+            let judged = found.get(&(*a, *b)).or_else(|| found.get(&(*b, *a)));
+            for finding in judged.iter().flat_map(|judged| &judged.findings) {
+                if !all.contains(finding) {
+                    all.push(finding.clone());
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The claims that stand in a pair, each read once.
+fn read<'a>(
+    pairs: &[(usize, usize)],
+    claim: impl Fn(usize) -> Claim<'a> + Sync,
+) -> HashMap<usize, Reading> {
+    let mut involved: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+    involved.sort_unstable();
+    involved.dedup();
+    let readings = parallel::map(&involved, |&i| Reading::of(claim(i)));
+    involved.into_iter().zip(readings).collect()
+}
+
+/// For each row the first one of its normalised text.
+fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
+    let forms = parallel::map(rows, |&row| normalize::normalize(&memories[row].text));
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    forms
+        .iter()
+        .enumerate()
+        .map(|(i, form)| *first.entry(form).or_insert(i))
+        .collect()
+}
+
+/// The connected components of a graph, each ascending, in the order of their first members.
+fn components(pairs: impl Iterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
+    let mut parent: HashMap<usize, usize> = HashMap::new();
+    fn root(parent: &mut HashMap<usize, usize>, i: usize) -> usize {
+        let mut at = i;
+        while let Some(&up) = parent.get(&at).filter(|&&up| up != at) {
+            at = up;
+        }
+        parent.insert(i, at);
+        at
+    }
+    for (a, b) in pairs {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        parent.insert(a.max(b), a.min(b));
+        parent.insert(a.min(b), a.min(b));
+    }
+    let mut members: Vec<usize> = parent.keys().copied().collect();
+    members.sort_unstable();
+    let mut components: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for member in members {
+        components
+            .entry(root(&mut parent, member))
+            .or_default()
+            .push(member);
+    }
+    components.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(text: &str) -> Memory {
+        Memory {
+            key: text.to_owned(),
+            partition: Default::default(),
+            text: text.to_owned(),
+            created_at: None,
+            said_at: None,
+            expires_at_ms: None,
+            digest: crate::memory::Digest(String::new()),
+            merge_id: None,
+            pinned: false,
+            frame: Default::default(),
+        }
+    }
+
+    #[test]
+    fn one_row_stands_for_what_it_says() {
+        let texts = [
+            "Has a dog",
+            "Likes tea",
+            "has a dog.",
+            "Has a dog, a beagle named Waffles",
+            "用戶喜歡看紀錄片",
+            "Has a dog allergy",
+            "用户喜欢看纪录片",
+        ];
+        let memories: Vec<Memory> = texts.iter().map(|text| memory(text)).collect();
+        let rows: Vec<usize> = (0..texts.len()).collect();
+        let classes = alike(&memories, &rows).classes;
+        assert_eq!(classes[..4], [3, 1, 3, 3]);
+        assert_eq!(classes[4], classes[6]);
+        assert_eq!(classes[5], 5);
+    }
+}
