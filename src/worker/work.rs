@@ -151,6 +151,11 @@ impl Session {
             Err(MergeError::Lease(LeaseError::Held { .. })) => {
                 Ok(!matches!(cause, Cause::Request | Cause::Failures))
             }
+            // It was held up for too long: whoever takes the request over does the rest.
+            Err(error) if lost_lease(&error) => {
+                self.shared.warn("lease", &error.to_string());
+                Ok(false)
+            }
             Err(error) => {
                 if let Some(error) = self.store_error(&error).await {
                     return Err(error);
@@ -369,5 +374,13 @@ impl Session {
             }
             _ => Some(StoreError::Lost(error.to_string())),
         }
+    }
+}
+
+fn lost_lease(error: &MergeError) -> bool {
+    match error {
+        MergeError::Lease(LeaseError::Lost) => true,
+        MergeError::Midway { error, .. } => lost_lease(error),
+        _ => false,
     }
 }

@@ -33,10 +33,11 @@ def start_worker(options: argparse.Namespace, server: Alone, folder: Path, **set
         return subprocess.Popen([options.binary, "worker"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
-def end(worker: subprocess.Popen):
-    worker.send_signal(signal.SIGCONT)
-    worker.terminate()
-    worker.wait(30)
+def end(worker: subprocess.Popen | None):
+    if worker and worker.poll() is None:
+        worker.send_signal(signal.SIGCONT)
+        worker.terminate()
+        worker.wait(30)
 
 
 def latency(options: argparse.Namespace, folder: Path) -> int:
@@ -49,7 +50,7 @@ def latency(options: argparse.Namespace, folder: Path) -> int:
     writer = Agent(server, Book(), users, options.memories, WRITES_PER_SECOND, options.seed)
     for user in users:
         writer.fill(user, options.memories)
-    ratios = []
+    ratios, worker = [], None
     try:
         with server.connect() as redis:
             worker = start_worker(options, server, folder, mass_percent="100", period="30s", probe_every="10s")
@@ -60,13 +61,11 @@ def latency(options: argparse.Namespace, folder: Path) -> int:
             worker.send_signal(signal.SIGCONT)
             wait_until("all users were read", lambda: known(redis) >= len(users), 1800, 1)
             ratios.append(compare("with what is written", redis, worker, users, writer.random))
-            end(worker)
             slowest = ", ".join(f"{name} {ms:.1f} ms" for ms, name in long_commands(redis))
             print(f"commands that hold up the server longest, p99: {slowest}")
     finally:
         writer.stopping = True
-        if worker.poll() is None:
-            end(worker)
+        end(worker)
         server.close()
     backlog, steady = ratios
     print(f"users={len(users)} memories={options.memories} p99_ratio={steady:.2f} p99_ratio_with_backlog={backlog:.2f}")
@@ -117,7 +116,7 @@ def percentile(times: list[float], share: float) -> float:
 
 def idle(options: argparse.Namespace, folder: Path) -> int:
     """A worker beside users to whom nobody writes: commands and memory."""
-    count = options.idle_users
+    count, worker = options.idle_users, None
     server = Alone(options.parts, folder)
     try:
         with server.connect() as redis:
@@ -132,19 +131,19 @@ def idle(options: argparse.Namespace, folder: Path) -> int:
             pipe.execute()
             # Once it has seen them all.
             began = time.monotonic()
-            first = start_worker(options, server, folder, concurrency="8", probe_every="5s")
+            worker = start_worker(options, server, folder, concurrency="8", probe_every="5s")
             wait_until("all users were read", lambda: known(redis) >= count, 3600, 2)
             print(f"all {count} users were read once in {time.monotonic() - began:.0f} s")
-            print(f"rss_mib={rss_mib(first):.1f} while reading them")
-            end(first)
+            print(f"rss_mib={rss_mib(worker):.1f} while reading them")
+            end(worker)
             worker = start_worker(options, server, folder, probe_every=f"{PROBE_SECONDS}s")
             time.sleep(20)
             before, began = commands(redis), time.monotonic()
             time.sleep(2 * PROBE_SECONDS)
             after, minutes = commands(redis), (time.monotonic() - began) / 60
             rss = rss_mib(worker)
-            end(worker)
     finally:
+        end(worker)
         server.close()
     made = {name: after[name][0] - before.get(name, (0, 0))[0] for name in after}
     busy = sum(after[name][1] - before.get(name, (0, 0))[1] for name in after) / 1e6 / (minutes * 60)

@@ -188,6 +188,8 @@ class Soak:
             return
         for user in json.loads(run.stdout)["users"]:
             for group in user["not_committed"] + user["plan"]["groups_left"]:
+                if not self.left[group["reason"]]:
+                    print(f"left {group['reason']}: {group['detail']}", file=sys.stderr)
                 self.left[group["reason"]] += 1
 
     def close(self):
