@@ -8,7 +8,7 @@ use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
 use crate::embed::Embedder;
-use crate::tls;
+use crate::{server, tls};
 use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{LlmLimits, OpenError, Orders, Shared, Site, WorkerOptions};
@@ -66,6 +66,17 @@ async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     tokio::spawn(obey(super::Signals::listen()?, orders.clone()));
     reload_on_hangup(&orders)?;
     let shared = Arc::new(Shared::new(&Shared::fresh_id(&SystemClock.id())));
+    if let Some(listen) = context.settings.listen {
+        let routes = server::router(Arc::clone(&shared));
+        let stop = orders.clone();
+        // An address that is not to be had is said at once, before any work.
+        drop(std::net::TcpListener::bind(listen)?);
+        tokio::spawn(async move {
+            if let Err(error) = server::serve(listen, routes, stop.stopped()).await {
+                tracing::error!("nothing answers HTTP at {listen}: {error}");
+            }
+        });
+    }
     // What is wrong with the settings is said at once; what is wrong with the store may pass.
     let mut model = Model::default();
     if context.settings.embed_url.is_none() {

@@ -270,6 +270,44 @@ pub async fn history(
     Ok(found)
 }
 
+/// How many merges were undone since the entry with id `last`, which becomes that of the newest.
+/// Without one, nothing is counted: the past is not this process's.
+///
+/// # Errors
+/// [`StoreError`] if the ledger cannot be read.
+pub async fn undone_since(
+    con: &mut impl ConnectionLike,
+    last: &mut Option<String>,
+) -> Result<u64, StoreError> {
+    let mut undone = 0;
+    loop {
+        let mut cmd = redis::cmd(if last.is_some() {
+            "XRANGE"
+        } else {
+            "XREVRANGE"
+        });
+        cmd.arg(keys::LEDGER);
+        match &*last {
+            Some(last) => cmd.arg(format!("({last}")).arg("+").arg("COUNT").arg(PAGE),
+            None => cmd.arg("+").arg("-").arg("COUNT").arg(1),
+        };
+        let page: Vec<(String, HashMap<String, String>)> = cmd.query_async(con).await?;
+        let first_look = last.is_none();
+        let Some((newest, _)) = page.last() else {
+            last.get_or_insert_with(|| "0".to_owned());
+            return Ok(undone);
+        };
+        *last = Some(newest.clone());
+        if first_look {
+            return Ok(0);
+        }
+        let is_undone = |(_, fields): &&(String, HashMap<String, String>)| {
+            fields.get("event").is_some_and(|event| event == "undone")
+        };
+        undone += page.iter().filter(is_undone).count() as u64;
+    }
+}
+
 /// Drops the oldest entries of the ledger beyond `most`. The records of the merges stay for their
 /// own time: they can be shown and undone by their ids.
 ///

@@ -44,7 +44,7 @@ pub use keys::{LEDGER, beside, covering_index};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,
-    StoredRecord, history, merges_of_run, originals, parents, show, trim_ledger,
+    StoredRecord, history, merges_of_run, originals, parents, show, trim_ledger, undone_since,
 };
 pub use probe::{Users, probe};
 pub use spent::{Counter, Spent};

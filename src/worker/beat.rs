@@ -12,7 +12,7 @@ use crate::store::fleet::{
     beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
 };
 use crate::store::requests::Queue;
-use crate::store::{StoreError, trim_ledger};
+use crate::store::{StoreError, trim_ledger, undone_since};
 
 /// Between two beats.
 const EVERY: Duration = Duration::from_secs(10);
@@ -26,11 +26,15 @@ const GONE_FOR: Duration = Duration::from_secs(24 * 3600);
 impl Session {
     /// Beats, again and again; returns only on an error.
     pub(super) async fn beat(&self, ours: &Mutex<Queue>) -> StoreError {
+        let mut last = None;
         loop {
-            // Short while halted: `memfold resume` is waited for.
             tokio::time::sleep(EVERY).await;
             if let Err(error) = self.beat_once(ours).await {
                 return error;
+            }
+            match undone_since(&mut self.site.pipeline.conn.clone(), &mut last).await {
+                Ok(undone) => self.shared.metrics.undone(undone),
+                Err(error) => return error,
             }
             if let Err(error) = self.tidy(ours).await {
                 self.shared
@@ -64,8 +68,14 @@ impl Session {
         if let Ok(mut found) = self.gate.lock() {
             *found = gate;
         }
-        beat(&mut conn, &self.shared.heartbeat(), TTL).await?;
-        ours.lock().await.keep(&self.shared.in_hand()).await
+        let told = self.shared.heartbeat();
+        beat(&mut conn, &told, TTL).await?;
+        let mut ours = ours.lock().await;
+        ours.keep(&self.shared.in_hand()).await?;
+        let backlog = ours.backlog().await?;
+        let (ready, halted) = (self.shared.is_ready(), self.shared.is_halted());
+        self.shared.metrics.beat(&told, backlog, ready, halted);
+        Ok(())
     }
 
     /// Why the server should not get more work now.
@@ -119,6 +129,7 @@ impl Session {
         forget_dead_workers(&mut conn).await?;
         trim_ledger(&mut conn, self.options.ledger_entries).await?;
         let memory = measure_memory(&mut conn).await?;
+        self.shared.metrics.own_bytes(memory.bytes());
         tracing::info!(
             own.bytes = memory.bytes(),
             duration_ms = now_ms() - began,

@@ -11,6 +11,7 @@
 
 pub mod breaker;
 pub mod limits;
+pub mod metrics;
 pub mod schedule;
 
 mod beat;

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::Orders;
 use super::breaker::Breaker;
 use super::limits::{Batch, Flood};
+use super::metrics::Metrics;
 use crate::store::fleet::{Heartbeat, Running};
 
 /// The LLM is tried again so long after an outage at first …
@@ -29,6 +30,8 @@ pub struct Shared {
     flood: Mutex<Flood>,
     ready: AtomicBool,
     halted: AtomicBool,
+    /// Its numbers.
+    pub metrics: Metrics,
 }
 
 impl Shared {
@@ -50,6 +53,7 @@ impl Shared {
             flood: Mutex::default(),
             ready: AtomicBool::new(false),
             halted: AtomicBool::new(false),
+            metrics: Metrics::default(),
         }
     }
 
@@ -113,6 +117,17 @@ impl Shared {
         self.ready.load(Ordering::Relaxed)
     }
 
+    /// Why it is not at work; `None` if it is.
+    pub fn not_ready(&self) -> Option<String> {
+        let beat = lock(&self.beat);
+        if !self.is_ready() {
+            let error = beat.last_error.as_deref().unwrap_or("not connected yet");
+            return Some(format!("the store cannot be used: {error}"));
+        }
+        let why = beat.waiting_for.as_ref()?;
+        Some(format!("no work is taken: {why}"))
+    }
+
     pub(super) fn ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
     }
@@ -152,6 +167,13 @@ impl Orders {
     /// Whether the session is to end.
     pub(super) fn pending(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.reload.load(Ordering::Relaxed)
+    }
+
+    /// Returns when the worker is to stop.
+    pub async fn stopped(self) {
+        while !self.stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(TICK).await;
+        }
     }
 
     /// Returns when the session is to end.

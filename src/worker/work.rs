@@ -88,7 +88,7 @@ impl Session {
         self.shared.began(&taken.id, running);
         let span = tracing::info_span!("run", user.hash = %user_hash(user), cause = cause.name());
         let worked = self
-            .run_user(request, cause, &known, now)
+            .run_user((request, taken.at_ms()), cause, &known, now)
             .instrument(span)
             .await;
         self.shared.ended(&taken.id);
@@ -115,7 +115,7 @@ impl Session {
 
     async fn run_user(
         &self,
-        asked: &Request,
+        (asked, asked_ms): (&Request, i64),
         cause: Cause,
         known: &UserState,
         now: i64,
@@ -134,7 +134,7 @@ impl Session {
             .await;
         let result = result.unwrap_or_else(|_| Err(MergeError::Internal("a panic".to_owned())));
         let batch = means.batch;
-        self.settle(&pipeline, means, &result, now).await?;
+        self.settle(&pipeline, means, &result).await?;
         let mut entry = RunEntry {
             run_id: pipeline.options.run_id.clone(),
             worker: self.shared.worker(),
@@ -146,7 +146,10 @@ impl Session {
             ..RunEntry::default()
         };
         match result {
-            Ok(tended) => self.ended(asked, known, &mut entry, &tended, batch).await,
+            Ok(tended) => {
+                let way = (batch, asked_ms);
+                self.ended(asked, known, &mut entry, &tended, way).await
+            }
             // Whoever has it does the work.
             Err(MergeError::Lease(LeaseError::Held { .. })) => {
                 Ok(!matches!(cause, Cause::Request | Cause::Failures))
@@ -211,7 +214,6 @@ impl Session {
         pipeline: &Pipeline,
         means: Means,
         result: &Result<Tended, MergeError>,
-        now: i64,
     ) -> Result<(), StoreError> {
         let Some(llm) = &pipeline.llm else {
             return Ok(());
@@ -227,6 +229,7 @@ impl Session {
             self.shared.batch().ended(asked, failed);
         }
         let breaker = self.shared.breaker().state(now_ms());
+        self.shared.metrics.llm(llm.calls(), llm.tokens());
         self.shared.tell(|beat| {
             beat.llm_calls += llm.calls();
             beat.llm_tokens += llm.tokens();
@@ -239,7 +242,6 @@ impl Session {
                 .book(&mut conn, limits, llm.calls(), llm.tokens())
                 .await?;
         }
-        let _ = now;
         Ok(())
     }
 
@@ -250,7 +252,7 @@ impl Session {
         known: &UserState,
         entry: &mut RunEntry,
         tended: &Tended,
-        batch: usize,
+        (batch, asked_ms): (usize, i64),
     ) -> Result<bool, StoreError> {
         let mut conn = self.site.pipeline.conn.clone();
         let user = &asked.user;
@@ -265,6 +267,14 @@ impl Session {
             beat.retired += entry.retired;
             beat.last_success_ms = Some(now_ms());
         });
+        let metrics = &self.shared.metrics;
+        metrics.run_ended(tended.unchanged, entry.took_ms);
+        let reaction_ms = entry.at_ms + entry.took_ms as i64 - asked_ms;
+        let memories = tended.memories as u64;
+        metrics.merged(entry.merged, entry.retired, memories, reaction_ms);
+        for (&reason, &groups) in &tended.left {
+            metrics.left(reason, groups as u64);
+        }
         if retired > 0 {
             self.count_retired(user, entry.retired, entry.at_ms).await?;
         }
@@ -332,6 +342,7 @@ impl Session {
 
     /// Remembers and tells that a run has failed.
     async fn failed(&self, user: &str, cause: Cause, error: &str, failures: u32, now: i64) {
+        self.shared.metrics.run_failed();
         self.shared.tell(|beat| {
             beat.runs += 1;
             beat.failed += 1;

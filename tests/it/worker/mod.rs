@@ -1,5 +1,6 @@
 //! `memfold worker`, whole: the program beside agents, on the real Redis.
 
+mod ops;
 mod quiet;
 mod requests;
 mod stops;
