@@ -1,10 +1,12 @@
 use clap::ArgGroup;
+use redis::aio::ConnectionManager;
 use serde_json::{Value, json};
 use ulid::Ulid;
 
 use super::exit::{self, Exit};
 use super::render::{count, escape};
 use super::{Context, json, open, output};
+use crate::store::vetoes::lift_veto;
 use crate::store::{Functions, UndoError, UndoOptions, Undone, merges_of_run, undo};
 
 const HELP: &str = "\
@@ -12,20 +14,24 @@ A merge is undone as a whole or not at all: all its originals come back byte for
 vectors, metadata and expiry, or the reason why not is told and nothing is changed. With --run the
 merges of the run are undone one by one, newest first; one that is refused stays, the others go on.
 
-An undone group is not merged again until one of its memories changes.
+An undone group is not merged again until one of its memories says something else, or until
+--lift-veto allows it.
 
 With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_beside}], \"error\": …}.";
 
 /// Bring the originals of a merge back, byte for byte
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = HELP)]
-#[command(group(ArgGroup::new("what").args(["merge_id", "run"]).required(true)))]
+#[command(group(ArgGroup::new("what").args(["merge_id", "run", "lift_veto"]).required(true)))]
 pub(super) struct Args {
     /// The merge (see `memfold history`)
     merge_id: Option<String>,
     /// Undo all merges of a run instead
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
+    /// Undo nothing, but let the merge of this id, which was undone, be made again
+    #[arg(long, value_name = "MERGE", conflicts_with_all = ["force", "cascade"])]
+    lift_veto: Option<String>,
     /// Undo although the result was edited since; the edited memory is kept on a new key
     #[arg(long)]
     force: bool,
@@ -39,6 +45,9 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut conn = open::store(&context.settings).await?;
+    if let Some(merge_id) = &args.lift_veto {
+        return lift(args, context, &mut conn, merge_id).await;
+    }
     let merges = match (&args.merge_id, &args.run) {
         (_, Some(run)) => merges_of_run(&mut conn, run).await?,
         (id, None) => id.iter().cloned().collect(),
@@ -75,6 +84,30 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         }
     }
     finish(args, context, &undone, gather(refused))
+}
+
+/// Lets a merge that was undone be made again.
+async fn lift(
+    args: &Args,
+    context: &Context,
+    conn: &mut ConnectionManager,
+    merge_id: &str,
+) -> anyhow::Result<Exit> {
+    if !lift_veto(conn, merge_id).await? {
+        let message = format!("nothing keeps merge {merge_id} from being made again");
+        return Err(refusal(message));
+    }
+    if args.json {
+        context
+            .out
+            .json(&json!({ "version": json::VERSION, "lifted": merge_id }))?;
+    } else {
+        let id = escape(merge_id);
+        context
+            .out
+            .data(&format!("{id} may be made again; the next run decides\n"))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn refusal(message: impl Into<String>) -> anyhow::Error {

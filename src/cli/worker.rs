@@ -8,10 +8,10 @@ use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
 use crate::embed::Embedder;
-use crate::{server, tls};
 use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{LlmLimits, OpenError, Orders, Shared, Site, WorkerOptions};
+use crate::{server, tls};
 
 /// The wait after a first failure, and the longest.
 const BACKOFF: Duration = Duration::from_secs(60);

@@ -8,6 +8,7 @@ use super::{MergeError, Pipeline};
 use crate::layout::{Merged, Past, Record, ResultVector, Source, Stored};
 use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
+use crate::store::vetoes::said_digest;
 use crate::store::{
     self, Commit, CommitError, KeyRecord, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
@@ -219,6 +220,7 @@ impl Pipeline {
                 .map(|(planned, source)| SourceRecord {
                     key: planned.key.clone(),
                     digest: planned.digest.clone(),
+                    text_digest: Some(said_digest(&source.memory.text)),
                     created_at: source.memory.created_at,
                     distance: planned.distance,
                     leaves: self

@@ -19,8 +19,8 @@ use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
 };
-use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot_within};
+use crate::store::vetoes::{self, said_digest, vetoes};
 use crate::summarize::orders::gives_orders;
 
 /// A group that only an LLM can merge.
@@ -150,10 +150,17 @@ impl Draft {
         }
     }
 
-    fn digest(&self, rows: &[usize]) -> String {
+    /// What the memories at `rows` say, by key.
+    fn said(&self, rows: &[usize]) -> BTreeMap<&str, Digest> {
         let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
-        let pairs: Vec<(&str, &Digest)> = memories.map(|m| (m.key.as_str(), &m.digest)).collect();
-        store::group_digest(&pairs)
+        memories
+            .map(|m| (m.key.as_str(), said_digest(&m.text)))
+            .collect()
+    }
+
+    fn rows_by_key(&self) -> HashMap<&str, usize> {
+        let memories = self.snapshot.memories.iter().enumerate();
+        memories.map(|(row, m)| (m.key.as_str(), row)).collect()
     }
 }
 
@@ -210,45 +217,56 @@ impl Pipeline {
         Ok(draft)
     }
 
-    /// Merges that were undone are not proposed again while their members are unchanged.
+    /// Merges that were undone are not proposed again while their members say the same, nor larger
+    /// ones that hold all of them.
     async fn drop_vetoed(&self, draft: &mut Draft) -> Result<(), MergeError> {
-        let row_of: HashMap<&str, usize> = draft
-            .snapshot
-            .memories
-            .iter()
-            .enumerate()
-            .map(|(i, m)| (m.key.as_str(), i))
-            .collect();
-        let merge_rows = |m: &PlannedMerge| -> Vec<usize> {
-            m.sources
-                .iter()
-                .filter_map(|s| row_of.get(s.key.as_str()).copied())
-                .collect()
-        };
-        let mut rows: Vec<Vec<usize>> = draft.plan.merges.iter().map(merge_rows).collect();
-        rows.extend(
-            draft
-                .candidates
-                .iter()
-                .map(|c| c.parts.iter().flat_map(Part::rows).collect()),
-        );
-        if rows.is_empty() {
+        if draft.plan.merges.is_empty() && draft.candidates.is_empty() {
             return Ok(());
         }
-        let digests: Vec<String> = rows.iter().map(|rows| draft.digest(rows)).collect();
-        let vetoed = store::vetoed(&mut self.conn.clone(), &digests).await?;
-        let detail = "this merge was undone; it is proposed again when a member changes";
-        let left: Vec<GroupLeft> = rows
-            .into_iter()
-            .zip(&vetoed)
-            .filter(|(_, vetoed)| **vetoed)
-            .map(|(rows, _)| draft.left(rows, Reason::Vetoed, detail, Vec::new()))
-            .collect();
-        let mut flags = vetoed.into_iter();
-        draft.plan.merges.retain(|_| !flags.next().unwrap_or(false));
-        draft.candidates.retain(|_| !flags.next().unwrap_or(false));
+        let partition = self.partition(&draft.snapshot.user);
+        let vetoes = vetoes(&mut self.conn.clone(), &partition).await?;
+        if vetoes.is_empty() {
+            return Ok(());
+        }
+        let detail = "this merge was undone; it is proposed again when a member says something \
+                      else, or after `memfold undo --lift-veto`";
+        let mut left = Vec::new();
+        let mut is_vetoed = |draft: &Draft, rows: Vec<usize>| {
+            let said = draft.said(&rows);
+            let vetoed = vetoes.iter().any(|veto| veto.is_within(&said));
+            if vetoed {
+                left.push(draft.left(rows, Reason::Vetoed, detail, Vec::new()));
+            }
+            vetoed
+        };
+        let mut merges = std::mem::take(&mut draft.plan.merges);
+        let row_of = draft.rows_by_key();
+        let rows = |merge: &PlannedMerge| -> Vec<usize> {
+            let rows = merge
+                .sources
+                .iter()
+                .filter_map(|s| row_of.get(s.key.as_str()));
+            rows.copied().collect()
+        };
+        merges.retain(|merge| !is_vetoed(draft, rows(merge)));
+        let mut candidates = draft.candidates.clone();
+        candidates.retain(|c| !is_vetoed(draft, c.parts.iter().flat_map(Part::rows).collect()));
+        drop(row_of);
+        (draft.plan.merges, draft.candidates) = (merges, candidates);
         draft.plan.groups_left.extend(left);
         Ok(())
+    }
+
+    /// Drops the user's vetoes whose members are gone or say something else.
+    pub(super) async fn trim_vetoes(&self, snapshot: &Snapshot) -> Result<(), MergeError> {
+        let memories = snapshot.memories.iter();
+        let said = memories
+            .map(|m| (m.key.as_str(), said_digest(&m.text)))
+            .collect();
+        let set = vetoes::set_of(&self.partition(&snapshot.user));
+        let conn = &mut self.conn.clone();
+        let window = self.options.undo_window;
+        Ok(vetoes::trim_vetoes(conn, &set, window, |veto| veto.is_within(&said)).await?)
     }
 
     /// Memories of a user with `memories` that the LLM's word may retire in one run.

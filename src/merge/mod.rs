@@ -321,7 +321,7 @@ impl Stations {
 impl Pipeline {
     /// The name under which a user's lease and state are kept.
     pub fn partition(&self, user: &str) -> String {
-        format!("{}\n{}\n{user}", self.layout.name(), self.index.name)
+        store::partition_name(self.layout.name(), &self.index.name, user)
     }
 
     fn stations(&self) -> Stations {

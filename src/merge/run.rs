@@ -185,7 +185,9 @@ impl<'a> Run<'a> {
                 tracing::warn!(merge.id = %merge.merge_id, %reason, "left a group as it is");
                 tracing::debug!(merge.id = %merge.merge_id, detail, "why it was left");
                 self.not_committed.push(left(&merge, reason, detail));
-                self.open += 1;
+                // Others would be refused again.
+                let passing = [Reason::Changed, Reason::NotVisible, Reason::WriteRefused];
+                self.open += usize::from(passing.contains(&reason));
             }
         }
         self.merges.push(merge);

@@ -10,6 +10,7 @@ use super::run::{Ended, Run};
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report, TtlRule};
 use crate::memory::{Digest, GroupLeft, Reason};
 use crate::store::snapshot::Snapshot;
+use crate::store::vetoes::{Veto, vetoes};
 use crate::store::{self, Lease, LeaseError, Probe, UserState};
 
 /// Passes of one run: a result may lie near another memory, or an agent writes meanwhile.
@@ -236,9 +237,13 @@ impl Pipeline {
         progress: &dyn Progress,
     ) -> Result<(Digest, Option<Draft>), MergeError> {
         let snapshot = self.read(user, progress).await?;
-        let digest = self.digest(&snapshot);
+        let vetoes = vetoes(&mut self.conn.clone(), &self.partition(user)).await?;
+        let digest = self.digest(&snapshot, &vetoes);
         if known == Some(&digest) {
             return Ok((digest, None));
+        }
+        if self.options.llm_batch.is_some() {
+            self.trim_vetoes(&snapshot).await?;
         }
         progress.phase("comparing", 0);
         Ok((digest, Some(self.draft_of(snapshot).await?)))
@@ -246,7 +251,7 @@ impl Pipeline {
 
     /// The digest of all that a run over the user would see: the memories, and the settings that
     /// decide what becomes of them.
-    fn digest(&self, snapshot: &Snapshot) -> Digest {
+    fn digest(&self, snapshot: &Snapshot, vetoes: &[Veto]) -> Digest {
         let options = &self.options;
         let llm = self.llm.as_deref();
         let ttl = match options.ttl {
@@ -270,6 +275,9 @@ impl Pipeline {
             options.max_members, options.max_group_chars
         ));
         add(ttl);
+        let mut undone: Vec<&str> = vetoes.iter().map(|v| v.merge_id.as_str()).collect();
+        undone.sort_unstable();
+        undone.into_iter().for_each(&mut add);
         for memory in &snapshot.memories {
             add(&memory.key);
             add(&memory.digest.0);

@@ -215,24 +215,6 @@ pub async fn commit(
     Ok(committed)
 }
 
-/// Which of these groups (by [`group_digest`](super::group_digest)) are vetoed, in their order.
-///
-/// # Errors
-/// [`StoreError`] if the vetoes cannot be read.
-pub async fn vetoed(
-    con: &mut impl ConnectionLike,
-    groups: &[String],
-) -> Result<Vec<bool>, StoreError> {
-    if groups.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut pipe = redis::pipe();
-    for group in groups {
-        pipe.cmd("EXISTS").arg(keys::veto(group));
-    }
-    Ok(pipe.query_async(con).await?)
-}
-
 fn validate(commit: &Commit<'_>) -> Result<(), CommitError> {
     let record = commit.record;
     let pinned = record.pinned();

@@ -3,10 +3,9 @@
 use redis::aio::ConnectionLike;
 use sha1::{Digest as _, Sha1};
 
-use super::digest::group_digest;
 use super::index::{index_facts, index_names};
 use super::ledger::MergeRecord;
-use super::{NAMESPACE, Storage, StoreError};
+use super::{NAMESPACE, Storage, StoreError, vetoes};
 
 /// The stream of merges and undos.
 pub const LEDGER: &str = "memfold:ledger";
@@ -90,6 +89,16 @@ fn undo_prefix() -> String {
     format!("{NAMESPACE}undo:")
 }
 
+/// The set of a user's vetoes; hashed as the lease.
+pub(crate) fn vetoes(partition: &str) -> String {
+    format!("{NAMESPACE}vetoes:{:x}", Sha1::digest(partition.as_bytes()))
+}
+
+/// The name under which a user's lease, state and vetoes are kept.
+pub fn partition_name(layout: &str, index: &str, user: &str) -> String {
+    format!("{layout}\n{index}\n{user}")
+}
+
 /// The keys that a function on a merge works on: record, ledger, veto, those of the function's
 /// `own`, all that is moved, the copies of that in the undo store, `more`, the pointers of the
 /// parents.
@@ -100,12 +109,7 @@ pub(super) fn of_merge(
 ) -> Vec<String> {
     let id = &merge.merge_id;
     let pinned = merge.pinned();
-    let group: Vec<_> = merge
-        .sources
-        .iter()
-        .map(|source| (source.key.as_str(), &source.digest))
-        .collect();
-    [record(id), LEDGER.to_owned(), veto(&group_digest(&group))]
+    [record(id), LEDGER.to_owned(), veto(&vetoes::group(merge))]
         .into_iter()
         .chain(own)
         .chain(pinned.iter().map(|pinned| pinned.key.to_owned()))

@@ -37,6 +37,10 @@ pub struct SourceRecord {
     pub key: String,
     /// Digest of the record that was judged and retired.
     pub digest: Digest,
+    /// Digest of what it says, by which a veto knows it again; that of the record where there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_digest: Option<Digest>,
     /// When it was created, as far as known.
     pub created_at: Option<Timestamp>,
     /// Cosine distance to the farthest other source.
@@ -51,6 +55,13 @@ pub struct SourceRecord {
     /// What agents know it by, where that is not its key: fields of the index and their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identity: Vec<(String, String)>,
+}
+
+impl SourceRecord {
+    /// By what a veto knows it again.
+    pub(crate) fn said(&self) -> &Digest {
+        self.text_digest.as_ref().unwrap_or(&self.digest)
+    }
 }
 
 /// One key of a merge that is not a whole memory, as it was.
@@ -485,6 +496,7 @@ pub(crate) mod tests {
             sources: vec![SourceRecord {
                 key: "memory:1".to_owned(),
                 digest: Digest("d".repeat(40)),
+                text_digest: Some(Digest("f".repeat(40))),
                 created_at: Some(Timestamp::UNIX_EPOCH),
                 distance: 0.123_456_789_012_345_67,
                 leaves: vec!["1".to_owned()],

@@ -326,15 +326,15 @@ end
 
 local MERGED, UNDONE = '{"state":"merged"', '{"state":"undone"'
 
--- KEYS: record, ledger, veto, own pointer, the keys that were moved…, their copies in the undo
---       store…, for each write a key aside (for a moment)… and one beside (for an edited
---       result)…, pointers of the parents…
+-- KEYS: record, ledger, veto, own pointer, the user's vetoes, the keys that were moved…, their
+--       copies in the undo store…, for each write a key aside (for a moment)… and one beside (for an
+--       edited result)…, pointers of the parents…
 -- ARGV: spec (JSON).
 local function undo(keys, args)
   local spec = cjson.decode(args[1])
-  local record, ledger, veto, pointer = unpack(keys, 1, 4)
+  local record, ledger, veto, pointer, vetoes = unpack(keys, 1, 5)
   local moved, written = #spec.keys, #spec.writes
-  local pinned, copies, asides, besides, pointers = split(keys, 5, moved, moved, written, written)
+  local pinned, copies, asides, besides, pointers = split(keys, 6, moved, moved, written, written)
 
   local text = redis.call('GET', record)
   if not text then return { 'UNKNOWN' } end
@@ -371,6 +371,8 @@ local function undo(keys, args)
         command[5], command[6] = 'PXAT', ms(found.first_expiry)
       end
       write(command, function(reply) return reply and { 'UNLINK', veto } or nil end)
+      write({ 'SADD', vetoes, spec.veto },
+        function(reply) return reply == 1 and { 'SREM', vetoes, spec.veto } or nil end)
     end
     append(write, ledger, spec, 'undone')
     local rest = { 'UNLINK' }

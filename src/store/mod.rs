@@ -30,17 +30,18 @@ pub mod requests;
 mod spent;
 mod state;
 mod undo;
+pub mod vetoes;
 mod visible;
 mod writes;
 
-pub use commit::{Commit, CommitError, Committed, commit, vetoed};
+pub use commit::{Commit, CommitError, Committed, commit};
 pub use concerns::concerns;
 pub use cost::{Cost, cost};
 pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};
 pub use index::Storage;
-pub use keys::{LEDGER, beside, covering_index};
+pub use keys::{LEDGER, beside, covering_index, partition_name};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Pinned, Retire, State, StoredRecord, show};
+use super::vetoes::Veto;
 use super::{Storage, StoreError, keys, listing};
 use crate::memory::Digest;
 
@@ -142,7 +143,9 @@ struct Spec<'a> {
     writes: Vec<SpecWrite<'a>>,
     ledger_ms: u64,
     force: bool,
-    veto: bool,
+    /// What the user's set of vetoes says of this one; none where there is to be no veto.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    veto: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -290,18 +293,23 @@ fn spec<'a>(
         writes,
         ledger_ms: super::commit::millis(options.ledger),
         force: options.force,
-        veto,
+        veto: veto
+            .then(|| serde_json::to_string(&Veto::of(merge)))
+            .transpose()
+            .map_err(|error| StoreError::Protocol(error.to_string()))?,
     })
 }
 
 fn keys_of(merge: &MergeRecord, new_id: &str) -> Vec<String> {
     let pinned = merge.pinned();
     let written = || pinned.iter().filter(|pinned| pinned.written).map(|p| p.key);
+    let user = &merge.partition.user;
+    let partition = keys::partition_name(&merge.layout, &merge.index, user);
     let asides = written().map(|key| keys::aside(&merge.merge_id, key));
     let besides = written().map(|key| keys::beside(key, new_id));
     keys::of_merge(
         merge,
-        [keys::pointer(&merge.merge_id)],
+        [keys::pointer(&merge.merge_id), keys::vetoes(&partition)],
         asides.chain(besides),
     )
 }

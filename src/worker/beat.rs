@@ -12,6 +12,7 @@ use crate::store::fleet::{
     beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
 };
 use crate::store::requests::Queue;
+use crate::store::vetoes::trim_orphaned_vetoes;
 use crate::store::{StoreError, trim_ledger, undone_since};
 
 /// Between two beats.
@@ -128,6 +129,7 @@ impl Session {
         ours.lock().await.tidy(GONE_FOR).await?;
         forget_dead_workers(&mut conn).await?;
         trim_ledger(&mut conn, self.options.ledger_entries).await?;
+        trim_orphaned_vetoes(&mut conn, self.site.pipeline.options.undo_window).await?;
         let memory = measure_memory(&mut conn).await?;
         self.shared.metrics.own_bytes(memory.bytes());
         tracing::info!(

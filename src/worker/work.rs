@@ -3,7 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
@@ -23,6 +23,10 @@ use crate::store::{Counter, LeaseError, Spent, StoreError, UserState, state};
 
 /// A request that was taken so often takes its worker down with it.
 const DELIVERIES_MOST: u64 = 10;
+
+/// How often a user is tried that another run works on, and the wait between.
+const HELD_TRIES: u32 = 20;
+const HELD_WAIT: Duration = Duration::from_millis(500);
 
 /// What became of a request.
 pub(super) enum Worked {
@@ -129,10 +133,20 @@ impl Session {
             full: cause == Cause::Full,
         };
         // A bug met on one user must not end the worker.
-        let result = AssertUnwindSafe(pipeline.tend(user, &told))
-            .catch_unwind()
-            .await;
-        let result = result.unwrap_or_else(|_| Err(MergeError::Internal("a panic".to_owned())));
+        let mut tries = 0;
+        let result = loop {
+            let run = AssertUnwindSafe(pipeline.tend(user, &told)).catch_unwind();
+            let result = run.await;
+            let result = result.unwrap_or_else(|_| Err(MergeError::Internal("a panic".to_owned())));
+            // Somebody is at it who may have read the user before it was asked for.
+            let held = matches!(&result, Err(MergeError::Lease(LeaseError::Held { .. })));
+            let asked_for = matches!(cause, Cause::Request | Cause::Failures);
+            tries += 1;
+            if !held || !asked_for || tries > HELD_TRIES || self.closed() {
+                break result;
+            }
+            tokio::time::sleep(HELD_WAIT).await;
+        };
         let batch = means.batch;
         self.settle(&pipeline, means, &result).await?;
         let mut entry = RunEntry {

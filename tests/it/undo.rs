@@ -3,7 +3,7 @@
 use memfold::layout::Record;
 use memfold::store::{
     CommitError, Committed, Event, MergeRecord, Retire, State, Storage, UndoError, group_digest,
-    history, merges_of_run, originals, parents, show, vetoed,
+    history, merges_of_run, originals, parents, partition_name, show, vetoes::vetoes,
 };
 
 use crate::support::merging::{Case, KINDS, VECTOR};
@@ -89,9 +89,12 @@ async fn what_is_undone_is_not_made_again_until_a_member_changes() {
             .iter()
             .map(|s| (s.key.as_str(), &s.digest))
             .collect();
-        let groups = [group_digest(&group), group_digest(&group[1..])];
-        assert_eq!(vetoed(&mut case.con, &groups).await.unwrap(), [true, false]);
-        let veto = picture::entry(&mut case.con, &format!("memfold:veto:{}", groups[0])).await;
+        let name = group_digest(&group);
+        let user = partition_name("redisvl", &case.index.name, "alice");
+        let known = vetoes(&mut case.con, &user).await.unwrap();
+        assert_eq!(known.len(), 1);
+        assert_eq!((known[0].merge_id.as_str(), &known[0].group), ("M1", &name));
+        let veto = picture::entry(&mut case.con, &format!("memfold:veto:{name}")).await;
         assert_eq!(veto.unwrap().expires_at_ms, FAR);
         let before = picture::all(&mut case.con).await;
         match case.commit(&plan).await {

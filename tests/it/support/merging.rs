@@ -134,6 +134,7 @@ impl Case {
             sources.push(SourceRecord {
                 key: key.clone(),
                 digest: record_digest(&record),
+                text_digest: None,
                 created_at: None,
                 distance: 0.05,
                 leaves: vec![key.clone()],

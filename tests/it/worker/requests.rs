@@ -81,8 +81,12 @@ async fn an_agent_that_fails_often_enough_is_looked_after() {
     case.run(&["request", "--user", "alice", "--failures", "3"])
         .ends(0);
     until("alice is merged", async || case.count(&keys).await == 1).await;
-    let runs = case.runs().await;
-    assert_eq!(runs[0].cause, "failures");
+    until("the run is told", async || {
+        let runs = case.runs().await;
+        runs.iter()
+            .any(|run| run.cause == "failures" && run.user == "alice")
+    })
+    .await;
 }
 
 #[tokio::test]

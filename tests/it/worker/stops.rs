@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use memfold::store::{Counter, Spent};
+
 use super::{Case, until};
 
 #[tokio::test]
@@ -40,14 +42,13 @@ async fn status_tells_of_workers_and_runs() {
 #[tokio::test]
 async fn the_guard_over_all_users_stops_the_workers_until_resume() {
     let mut case = Case::new().await.set("mass_percent", "1");
-    // More than a thousand twins of one text for one user: far above one percent.
-    let texts: Vec<String> = (0..1100).map(|_| "Likes tea".to_owned()).collect();
-    for (i, text) in texts.iter().enumerate() {
-        let memory = crate::support::store::Mem::new(text, &[1.0, 0.0, 0.0, 0.0]);
-        case.index
-            .put(&mut case.con, &format!("t{i}"), &memory)
-            .await;
-    }
+    // One thousand may always be retired.
+    let now = memfold::store::fleet::server_ms(&mut case.con)
+        .await
+        .unwrap();
+    let retired = Counter::of_day(Spent::Retired, None, now);
+    retired.add(&mut case.con, 1000).await.unwrap();
+    case.twins("alice", "tea").await;
     case.start(&[]);
     until("the workers are stopped", async || {
         case.run(&["status", "--json"]).json()["halt"].is_object()

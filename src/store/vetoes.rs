@@ -1,0 +1,238 @@
+//! Vetoes: merges that were undone are not made again while their members say the same.
+//!
+//! A veto is a string, `memfold:veto:<group>`, which the commit checks on the server, and an entry
+//! in the user's set `memfold:vetoes:<user>`, which says what its members are. It lives as long as
+//! they do: once one is gone or says something else, it runs out after a grace in which that member
+//! may still come back by an undo.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redis::aio::ConnectionLike;
+use serde::{Deserialize, Serialize};
+use sha1::{Digest as _, Sha1};
+
+use super::digest::group_digest;
+use super::ledger::MergeRecord;
+use super::{NAMESPACE, StoreError, keys};
+use crate::memory::Digest;
+
+/// After its members are gone, a veto stays for the undo window and so much longer.
+const GRACE: Duration = Duration::from_secs(24 * 3600);
+
+/// One veto of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Veto {
+    /// The merge that was undone.
+    pub merge_id: String,
+    /// The group, as the string is named.
+    pub group: String,
+    /// Its members: the key, and the digest of what it says.
+    pub members: BTreeMap<String, Digest>,
+    /// Whether a member expires by itself, and the string with it.
+    pub expires: bool,
+}
+
+impl Veto {
+    /// The veto against making `merge` again.
+    pub(crate) fn of(merge: &MergeRecord) -> Self {
+        let members = merge.sources.iter();
+        Self {
+            merge_id: merge.merge_id.clone(),
+            group: group(merge),
+            members: members.map(|s| (s.key.clone(), s.said().clone())).collect(),
+            expires: merge.sources.iter().any(|s| s.expires_at_ms.is_some()),
+        }
+    }
+
+    /// Whether all its members are among `memories`, by key and what they say.
+    pub fn is_within(&self, memories: &BTreeMap<&str, Digest>) -> bool {
+        let mut members = self.members.iter();
+        members.all(|(key, said)| memories.get(key.as_str()) == Some(said))
+    }
+}
+
+/// The key of a user's set.
+pub fn set_of(partition: &str) -> String {
+    keys::vetoes(partition)
+}
+
+/// The digest of what a memory says: metadata is no part of it.
+pub fn said_digest(text: &str) -> Digest {
+    Digest(format!("{:x}", Sha1::digest(text.as_bytes())))
+}
+
+/// The name of the group that `merge` made one.
+pub(crate) fn group(merge: &MergeRecord) -> String {
+    let members: Vec<_> = merge
+        .sources
+        .iter()
+        .map(|s| (s.key.as_str(), s.said()))
+        .collect();
+    group_digest(&members)
+}
+
+/// The vetoes of a user that are in force.
+///
+/// # Errors
+/// [`StoreError`] if they cannot be read.
+pub async fn vetoes(
+    con: &mut impl ConnectionLike,
+    partition: &str,
+) -> Result<Vec<Veto>, StoreError> {
+    let listed = listed(con, &keys::vetoes(partition)).await?;
+    let expiries = expiries(con, &listed).await?;
+    let living = listed
+        .into_iter()
+        .zip(expiries)
+        .filter(|(_, left)| left.is_some());
+    Ok(living.filter_map(|((veto, _), _)| veto).collect())
+}
+
+/// Drops those of a user's vetoes whose members are gone: of `is_there`, which says whether all
+/// members of a veto are there and say the same.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn trim_vetoes(
+    con: &mut impl ConnectionLike,
+    set: &str,
+    undo_window: Duration,
+    is_there: impl Fn(&Veto) -> bool,
+) -> Result<(), StoreError> {
+    let listed = listed(con, set).await?;
+    let expiries = expiries(con, &listed).await?;
+    let grace = (undo_window + GRACE).as_millis() as u64;
+    let mut pipe = redis::pipe();
+    let mut changes = 0;
+    for ((veto, entry), left) in listed.iter().zip(expiries) {
+        let Some((veto, left)) = veto.as_ref().zip(left) else {
+            pipe.cmd("SREM").arg(set).arg(entry).ignore();
+            changes += 1;
+            continue;
+        };
+        let (key, there) = (keys::veto(&veto.group), is_there(veto));
+        if !there && left == FOR_EVER {
+            pipe.cmd("PEXPIRE").arg(key).arg(grace).ignore();
+            changes += 1;
+        } else if there && left != FOR_EVER && !veto.expires {
+            pipe.cmd("PERSIST").arg(key).ignore();
+            changes += 1;
+        }
+    }
+    if changes > 0 {
+        pipe.query_async::<()>(con).await?;
+    }
+    Ok(())
+}
+
+/// Drops the veto against making this merge again; `false` = there is none. Goes through the sets of
+/// all users.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn lift_veto(con: &mut impl ConnectionLike, merge_id: &str) -> Result<bool, StoreError> {
+    let mut lifted = false;
+    for set in veto_sets(con).await? {
+        for (veto, entry) in listed(con, &set).await? {
+            let Some(veto) = veto.filter(|veto| veto.merge_id == merge_id) else {
+                continue;
+            };
+            let mut pipe = redis::pipe();
+            pipe.atomic();
+            pipe.cmd("UNLINK").arg(keys::veto(&veto.group)).ignore();
+            pipe.cmd("SREM").arg(&set).arg(&entry).ignore();
+            pipe.query_async::<()>(con).await?;
+            lifted = true;
+        }
+    }
+    Ok(lifted)
+}
+
+/// The sets of all users.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn veto_sets(con: &mut impl ConnectionLike) -> Result<Vec<String>, StoreError> {
+    let mut sets = Vec::new();
+    let mut cursor = 0u64;
+    loop {
+        let mut cmd = redis::cmd("SCAN");
+        cmd.arg(cursor)
+            .arg("MATCH")
+            .arg(format!("{NAMESPACE}vetoes:*"));
+        cmd.arg("COUNT").arg(1000).arg("TYPE").arg("set");
+        let (next, found): (u64, Vec<String>) = cmd.query_async(con).await?;
+        sets.extend(found);
+        if next == 0 {
+            sets.sort();
+            sets.dedup();
+            return Ok(sets);
+        }
+        cursor = next;
+    }
+}
+
+/// Drops the vetoes of users whose memories are gone altogether; those of others are trimmed when
+/// their users are read.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn trim_orphaned_vetoes(
+    con: &mut impl ConnectionLike,
+    undo_window: Duration,
+) -> Result<(), StoreError> {
+    for set in veto_sets(con).await? {
+        let members: Vec<String> = listed(con, &set)
+            .await?
+            .into_iter()
+            .filter_map(|(veto, _)| veto)
+            .flat_map(|veto| veto.members.into_keys())
+            .collect();
+        let mut there = BTreeMap::new();
+        for chunk in members.chunks(500) {
+            let mut pipe = redis::pipe();
+            for key in chunk {
+                pipe.cmd("EXISTS").arg(key);
+            }
+            let found: Vec<bool> = pipe.query_async(con).await?;
+            there.extend(chunk.iter().cloned().zip(found));
+        }
+        let is_there = |veto: &Veto| veto.members.keys().all(|key| there.get(key) == Some(&true));
+        trim_vetoes(con, &set, undo_window, is_there).await?;
+    }
+    Ok(())
+}
+
+/// What `PTTL` says of a key that does not expire.
+const FOR_EVER: i64 = -1;
+
+/// The entries of a set, each with what it says if that can be read.
+async fn listed(
+    con: &mut impl ConnectionLike,
+    set: &str,
+) -> Result<Vec<(Option<Veto>, String)>, StoreError> {
+    let entries: Vec<String> = redis::cmd("SMEMBERS").arg(set).query_async(con).await?;
+    let read = |entry: String| (serde_json::from_str(&entry).ok(), entry);
+    Ok(entries.into_iter().map(read).collect())
+}
+
+/// How long the strings still live, in ms; `None` = not any more.
+async fn expiries(
+    con: &mut impl ConnectionLike,
+    listed: &[(Option<Veto>, String)],
+) -> Result<Vec<Option<i64>>, StoreError> {
+    if listed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut pipe = redis::pipe();
+    for (veto, _) in listed {
+        let group = veto.as_ref().map_or("", |veto| &veto.group);
+        pipe.cmd("PTTL").arg(keys::veto(group));
+    }
+    let left: Vec<i64> = pipe.query_async(con).await?;
+    Ok(left
+        .into_iter()
+        .map(|ms| (ms >= FOR_EVER).then_some(ms))
+        .collect())
+}
