@@ -25,14 +25,35 @@ use crate::store::vector_field::Metric;
 /// statuses ok, warn, fail and skipped.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
+    /// Only print the smallest ACL for an account that merges, undoes and runs workers
+    #[arg(long, conflicts_with = "json")]
+    acl: bool,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    if args.acl {
+        return print_acl(context).await;
+    }
     let checks = checks(&context.settings).await;
     check::report(&checks, args.json, &context.out)
+}
+
+/// The command that makes an account with no more than it takes.
+async fn print_acl(context: &Context) -> anyhow::Result<Exit> {
+    let settings = &context.settings;
+    let mut conn = open::store(settings).await?;
+    let facts = index_facts(&mut conn, settings.index()).await?;
+    let layout = open::layout(&mut conn, settings, &facts).await?;
+    let companions = layout.companions().map(|companions| companions.index);
+    let indexes = [Some(&facts), layout.vector_index(), companions];
+    let indexes: Vec<&IndexFacts> = indexes.into_iter().flatten().collect();
+    context
+        .out
+        .data(&format!("{}\n", permissions::acl(&indexes)))?;
+    Ok(Exit::Done)
 }
 
 async fn checks(settings: &Settings) -> Vec<Check> {

@@ -135,7 +135,7 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
 
 fn of_store(error: &StoreError) -> Exit {
     match error {
-        StoreError::BadUrl(_) | StoreError::Database(_) => Exit::Usage,
+        StoreError::BadUrl(_) | StoreError::File(_) | StoreError::Database(_) => Exit::Usage,
         StoreError::TooLarge { .. } => Exit::OverLimit,
         _ => Exit::Store,
     }

@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
-use crate::store::connect::{ConnectOptions, connect};
+use crate::store::connect::{ConnectOptions, TlsFiles, connect};
 use crate::store::index::{IndexFacts, index_facts};
 use crate::store::listing::users;
 use crate::store::{Functions, StoreError};
@@ -28,6 +28,12 @@ pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, Stor
     let options = ConnectOptions {
         response_timeout: settings.redis_timeout,
         connect_timeout: settings.redis_timeout.min(CONNECT_TIMEOUT),
+        password_file: settings.redis_password_file.clone(),
+        tls: TlsFiles {
+            ca: settings.redis_tls_ca.clone(),
+            cert: settings.redis_tls_cert.clone(),
+            key: settings.redis_tls_key.clone(),
+        },
     };
     connect(&settings.redis_url.expose().into(), &options).await
 }

@@ -72,6 +72,10 @@ impl Pipeline {
         };
         match store::commit(&mut self.conn.clone(), &self.functions, &commit).await {
             Ok(_) => Ok(Ok(done(merge))),
+            // Such as a record that is too large for the server: others are not.
+            Err(CommitError::Store(error)) if error.is_answer() => {
+                Ok(Err((Reason::WriteRefused, error.to_string())))
+            }
             Err(CommitError::Store(error)) => Err(error.into()),
             Err(CommitError::Fenced { .. }) => Err(LeaseError::Lost.into()),
             Err(error) => match error.reason() {

@@ -1,23 +1,43 @@
 //! The one connection of a process.
 
+mod sentinel;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Value,
+    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    ProtocolVersion, RedisError, TlsCertificates, Value,
 };
 use secrecy::{ExposeSecret, SecretString};
 
+use self::sentinel::Sentinels;
 use crate::store::{StoreError, reply};
 use crate::tls;
 
-/// How long to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How to connect, apart from the URL.
+#[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// For an answer to a command. The client's own default, 0.5 s, is too short for a listing.
     pub response_timeout: Duration,
     /// For the connection.
     pub connect_timeout: Duration,
+    /// A file with the password, in place of one in the URL.
+    pub password_file: Option<PathBuf>,
+    /// Files for `rediss://`.
+    pub tls: TlsFiles,
+}
+
+/// PEM files for TLS; what is not given is the system's, or none.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFiles {
+    /// Certificates of the authorities that the server's certificate is checked by.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate; goes with `key`.
+    pub cert: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
 }
 
 impl Default for ConnectOptions {
@@ -25,6 +45,8 @@ impl Default for ConnectOptions {
         Self {
             response_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(3),
+            password_file: None,
+            tls: TlsFiles::default(),
         }
     }
 }
@@ -42,7 +64,19 @@ pub async fn connect(
     options: &ConnectOptions,
 ) -> Result<ConnectionManager, StoreError> {
     tls::install_provider();
-    let info = connection_info(url.expose_secret())?;
+    let url = match Sentinels::of(url.expose_secret())? {
+        Some(sentinels) => {
+            let open = |url: &str| client(connection_info(url)?, &options.tls);
+            SecretString::from(sentinels.primary(options.connect_timeout, open).await?)
+        }
+        None => url.clone(),
+    };
+    let mut info = connection_info(url.expose_secret())?;
+    if let Some(path) = &options.password_file {
+        let password = String::from_utf8_lossy(&read(path)?).trim_end().to_owned();
+        let settings = info.redis_settings().clone().set_password(password);
+        info = info.set_redis_settings(settings);
+    }
     // The search module answers from any database, but cannot open the documents from there, and
     // then takes them for gone until they are written again: for every client.
     if info.redis_settings().db() != 0 {
@@ -53,13 +87,45 @@ pub async fn connect(
         .set_response_timeout(Some(options.response_timeout))
         .set_connection_timeout(Some(options.connect_timeout))
         .set_number_of_retries(0);
-    let client = Client::open(info).map_err(|error| StoreError::BadUrl(error.to_string()))?;
-    let mut conn = client
+    let mut conn = client(info, &options.tls)?
         .get_connection_manager_with_config(config)
         .await
         .map_err(|error| connect_error(error, &address))?;
     check_server(&mut conn).await?;
     Ok(conn)
+}
+
+fn client(info: ConnectionInfo, files: &TlsFiles) -> Result<Client, StoreError> {
+    let bad = |error: RedisError| StoreError::BadUrl(error.to_string());
+    let TlsFiles { ca, cert, key } = files;
+    let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+    if !is_tls || (ca.is_none() && cert.is_none() && key.is_none()) {
+        return Client::open(info).map_err(bad);
+    }
+    let client_tls = match (cert, key) {
+        (Some(cert), Some(key)) => Some(ClientTlsConfig {
+            client_cert: read(cert)?,
+            client_key: read(key)?,
+        }),
+        (None, None) => None,
+        _ => {
+            let what = "a client certificate and its key go together";
+            return Err(StoreError::File(what.to_owned()));
+        }
+    };
+    let root_cert = ca.as_deref().map(read).transpose()?;
+    let certificates = TlsCertificates {
+        client_tls,
+        root_cert,
+    };
+    // What is in the files is not told, whatever is wrong with it.
+    Client::build_with_tls(info, certificates)
+        .map_err(|_| StoreError::File("the TLS certificates or the key are no PEM".to_owned()))
+}
+
+fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, StoreError> {
+    let path = path.as_ref();
+    std::fs::read(path).map_err(|error| StoreError::File(format!("{}: {error}", path.display())))
 }
 
 fn connection_info(url: &str) -> Result<ConnectionInfo, StoreError> {

@@ -20,6 +20,9 @@ pub enum StoreError {
     /// The URL cannot be understood.
     #[error("the Redis URL is not usable: {0}; expected redis://[user:password@]host:port[/db]")]
     BadUrl(String),
+    /// A file for the connection cannot be used.
+    #[error("a file for the connection cannot be used: {0}")]
+    File(String),
     /// Another database than the one that can have indexes.
     #[error(
         "search indexes are in database 0, the Redis URL names database {0}; nothing was read, for \
@@ -96,6 +99,14 @@ pub enum StoreError {
     /// Any other error of the server or the connection.
     #[error("Redis: {0}")]
     Other(#[source] RedisError),
+}
+
+impl StoreError {
+    /// Whether the server answered, and its answer is about what it was asked: something else may
+    /// still be done.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Other(error) if error.code().is_some())
+    }
 }
 
 impl From<RedisError> for StoreError {

@@ -59,7 +59,8 @@ pub struct Breaker {
     longest: Duration,
     outages: u32,
     until_ms: i64,
-    trial: bool,
+    /// When the trial under way began.
+    trial: Option<i64>,
 }
 
 impl Breaker {
@@ -71,7 +72,7 @@ impl Breaker {
             longest,
             outages: 0,
             until_ms: 0,
-            trial: false,
+            trial: None,
         }
     }
 
@@ -84,18 +85,23 @@ impl Breaker {
         // After a jump of the clock the wait would not end.
         let longest = now_ms.saturating_add(millis(self.longest));
         self.until_ms = self.until_ms.min(longest);
-        if now_ms < self.until_ms || self.trial {
+        // One that never ended was abandoned with its session.
+        let age = |began: i64| now_ms.saturating_sub(began).abs();
+        let trial = self
+            .trial
+            .is_some_and(|began| age(began) < millis(self.longest));
+        if now_ms < self.until_ms || trial {
             let until_ms = self.until_ms.max(now_ms.saturating_add(millis(self.first)));
             return Permit::Closed { until_ms };
         }
-        self.trial = true;
+        self.trial = Some(now_ms);
         Permit::Trial
     }
 
     /// Tells how the run with `permit` ended.
     pub fn ended(&mut self, permit: Permit, outcome: Outcome, now_ms: i64) {
         if permit == Permit::Trial {
-            self.trial = false;
+            self.trial = None;
         }
         match outcome {
             // A run from before the outage proves nothing.
@@ -114,7 +120,7 @@ impl Breaker {
     pub fn state(&self, now_ms: i64) -> BreakerState {
         match self.outages {
             0 => BreakerState::Closed,
-            _ if self.trial || now_ms >= self.until_ms => BreakerState::HalfOpen,
+            _ if self.trial.is_some() || now_ms >= self.until_ms => BreakerState::HalfOpen,
             _ => BreakerState::Open,
         }
     }
@@ -178,6 +184,18 @@ mod tests {
         // A trial that asked nothing leaves the next one to try.
         breaker.ended(Permit::Trial, Outcome::Unknown, 30 * SECOND);
         assert_eq!(breaker.permit(30 * SECOND), Permit::Trial);
+    }
+
+    #[test]
+    fn a_trial_that_never_ends_is_forgotten() {
+        let mut breaker = breaker();
+        breaker.ended(Permit::Free, Outcome::Outage, 0);
+        assert_eq!(breaker.permit(30 * SECOND), Permit::Trial);
+        assert!(matches!(
+            breaker.permit(600 * SECOND),
+            Permit::Closed { .. }
+        ));
+        assert_eq!(breaker.permit(630 * SECOND), Permit::Trial);
     }
 
     #[test]

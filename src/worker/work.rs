@@ -202,6 +202,8 @@ impl Session {
             batch,
         };
         if let Some(llm) = pipeline.llm.take() {
+            let limits = &self.options.llm;
+            let budget = Budget::take(&mut conn, limits, &partition, now).await?;
             means.permit = self.shared.breaker().permit(now_ms());
             means.batch = match means.permit {
                 Permit::Free => batch,
@@ -209,8 +211,6 @@ impl Session {
                 // Merges that need no LLM are still made.
                 Permit::Closed { .. } => 0,
             };
-            let limits = &self.options.llm;
-            let budget = Budget::take(&mut conn, limits, &partition, now).await?;
             if budget.is_spent() {
                 means.batch = 0;
             }

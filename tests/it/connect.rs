@@ -65,6 +65,7 @@ async fn a_silent_server_is_given_up() {
     let options = ConnectOptions {
         connect_timeout: Duration::from_millis(200),
         response_timeout: Duration::from_millis(200),
+        ..ConnectOptions::default()
     };
     let error = connect(&SecretString::from(url), &options)
         .await

@@ -30,6 +30,41 @@ const COMMON: &[&str] = &[
 const OF_JSON: &[&str] = &["JSON.GET {key}", "JSON.SET {key} $ {}"];
 const OF_HASH: &[&str] = &["HGETALL {key}", "HKEYS {key}", "HSET {key} f v"];
 
+/// What an account may be allowed to run: all that merging, undoing and the worker take.
+const COMMANDS: &str = "\
+    +hello +auth +ping +client|setinfo +client|setname +time +info +multi +exec +scan +type +exists \
+    +get +mget +set +incr +incrby +unlink +rename +renamenx +persist +pexpire +pexpireat +pexpiretime \
+    +pttl +dump +restore +memory|usage +xadd +xtrim +xdel +xrange +xrevrange +xlen +xreadgroup +xack \
+    +xclaim +xautoclaim +xpending +xgroup|create +xgroup|delconsumer +xinfo|groups +xinfo|consumers \
+    +zadd +zrem +zrange +sadd +srem +smembers +function|load +fcall +eval +ft._list +ft.info +ft.search \
+    +ft.aggregate +ft.cursor";
+const COMMANDS_OF_JSON: &str = " +json.get +json.set";
+const COMMANDS_OF_HASH: &str = " +hgetall +hkeys +hset +hpttl";
+
+/// The command that makes an account for these indexes: commands one by one, and the keys under
+/// their prefixes, memfold's own, and the indexes' names, which the search module takes for keys.
+pub(super) fn acl(indexes: &[&IndexFacts]) -> String {
+    let mut keys = vec!["~memfold:*".to_owned()];
+    for facts in indexes {
+        keys.push(format!("~{}", facts.name));
+        keys.extend(facts.prefixes.iter().map(|prefix| format!("~{prefix}*")));
+    }
+    keys.sort();
+    keys.dedup();
+    let has = |storage| indexes.iter().any(|facts| facts.storage == storage);
+    let mut commands = COMMANDS.to_owned();
+    if has(Storage::Json) {
+        commands += COMMANDS_OF_JSON;
+    }
+    if has(Storage::Hash) {
+        commands += COMMANDS_OF_HASH;
+    }
+    format!(
+        "ACL SETUSER memfold reset on >PASSWORD resetchannels {} {commands}",
+        keys.join(" ")
+    )
+}
+
 /// Asks for every command. `facts` are unknown where the account may not even see the index.
 pub(super) async fn checks(
     conn: &mut ConnectionManager,

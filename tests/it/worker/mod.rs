@@ -1,10 +1,12 @@
 //! `memfold worker`, whole: the program beside agents, on the real Redis.
 
+mod accounts;
 mod ops;
 mod quiet;
 mod requests;
 mod stops;
 mod vetoes;
+mod ways;
 
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -41,9 +43,15 @@ struct Case {
 impl Case {
     /// An empty index, and workers that look for work all the time.
     async fn new() -> Self {
-        let server = Server::start();
+        Self::over(Index::json()).await
+    }
+
+    async fn over(index: Index) -> Self {
+        Self::on(Server::start(), index).await
+    }
+
+    async fn on(server: Server, index: Index) -> Self {
         let mut con = server.connect().await;
-        let index = Index::json();
         index.create(&mut con).await;
         let cli = Cli::new(&server.url())
             .set("probe_every", "200ms")
