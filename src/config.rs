@@ -184,14 +184,6 @@ settings! {
     "Store" {
         /// Address of the Redis server; credentials are better kept in the environment or file
         redis_url ("URL"): SecretUrl = "redis://127.0.0.1:6379";
-        /// File with the server's password, in place of one in the URL
-        redis_password_file ("FILE"): Option<PathBuf> = "";
-        /// PEM file of the authorities that a rediss:// server is checked by, in place of the system's
-        redis_tls_ca ("FILE"): Option<PathBuf> = "";
-        /// PEM file of the client's certificate for rediss://
-        redis_tls_cert ("FILE"): Option<PathBuf> = "";
-        /// PEM file of its key
-        redis_tls_key ("FILE"): Option<PathBuf> = "";
         /// How long to wait for one answer of the server
         redis_timeout ("TIME"): Duration = "30s";
         /// Name of the search index that holds the memories; unset = the usual one of the layout, such as agent_memories
@@ -202,6 +194,16 @@ settings! {
         namespace ("PATTERN"): Option<String> = "";
         /// Name of the index with the vectors, where the layout has one of its own; unset = the usual one beside --index
         vector_index ("NAME"): Option<String> = "";
+    }
+    "Connection" {
+        /// File with the server's password, in place of one in the URL
+        redis_password_file ("FILE"): Option<PathBuf> = "";
+        /// PEM file of the authorities that a rediss:// server is checked by, in place of the system's
+        redis_tls_ca ("FILE"): Option<PathBuf> = "";
+        /// PEM file of the client's certificate for rediss://
+        redis_tls_cert ("FILE"): Option<PathBuf> = "";
+        /// PEM file of its key
+        redis_tls_key ("FILE"): Option<PathBuf> = "";
     }
     "Fields of a memory" {
         /// Field that holds the text
