@@ -180,12 +180,15 @@ async fn sentinel_names_the_primary_and_the_worker_follows_it() {
     })
     .await;
     case.server.kill();
-    case.con = replica.connect().await;
+    // Sentinel cuts the connections of the one that it promotes.
     until("the replica is the primary", async || {
-        let info: String = case.redis(&["INFO", "replication"]).await;
-        info.contains("role:master")
+        let mut con = replica.connect().await;
+        let mut cmd = redis::cmd("INFO");
+        let info: redis::RedisResult<String> = cmd.arg("replication").query_async(&mut con).await;
+        info.is_ok_and(|info| info.contains("role:master"))
     })
     .await;
+    case.con = replica.connect().await;
     let bob = case.twins("bob", "tea").await;
     until("bob is merged", async || case.count(&bob).await == 1).await;
     assert_eq!(case.count(&alice).await, 1);
