@@ -105,10 +105,10 @@ class Way:
 
 
 class Llm:
-    """Joins memories of one form (`X likes Y with A`, `X likes Y with B`) as it is asked to; `failing` is the share of
+    """Joins memories of one form (`X likes Y`, `X likes Y with A`, `X likes Y with B`) as it is asked to; `failing` is the share of
     questions to which it gives no answer, or a bad one."""
 
-    SENTENCE = re.compile(r"^(\S+ likes .*) with (.*?)\.?$")
+    SENTENCE = re.compile(r"^(\S+ likes .*?)(?: with (.*?))?\.?$")
 
     def __init__(self, net: Net, seed: int):
         self.random = random.Random(seed)
@@ -174,8 +174,8 @@ class Llm:
         found = [self.SENTENCE.match(text) for text in texts]
         if not texts or not all(found) or len({match[1] for match in found}) != 1:
             return answer("different", "they differ", [])
-        words = [word for match in found for word in match[2].split(", ")]
-        return answer("same", f"{found[0][1]} with {', '.join(dict.fromkeys(words))}", ids)
+        words = dict.fromkeys(word for match in found if match[2] for word in match[2].split(", "))
+        return answer("same", f"{found[0][1]} with {', '.join(words)}" if words else found[0][1], ids)
 
 
 def answer(verdict: str, text: str, ids: list[str]) -> str:
