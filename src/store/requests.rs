@@ -406,17 +406,17 @@ fn id(text: &str) -> (u64, u64) {
 
 /// The entries of an answer of `XREADGROUP`, in both protocols.
 fn of_streams(answer: &Value) -> Vec<Taken> {
-    if let Some(pairs) = reply::pairs(answer) {
-        return pairs
-            .into_iter()
-            .flat_map(|(_, entries)| of_entries(entries))
-            .collect();
-    }
-    let streams = reply::items(answer).unwrap_or_default().iter();
-    streams
-        .filter_map(|stream| reply::items(stream)?.get(1))
-        .flat_map(of_entries)
-        .collect()
+    let entries: Vec<&Value> = match reply::items(answer) {
+        Some(streams) => streams
+            .iter()
+            .filter_map(|stream| reply::items(stream)?.get(1))
+            .collect(),
+        None => {
+            let streams = reply::pairs(answer).unwrap_or_default().into_iter();
+            streams.map(|(_, entries)| entries).collect()
+        }
+    };
+    entries.into_iter().flat_map(of_entries).collect()
 }
 
 fn of_entries(entries: &Value) -> Vec<Taken> {
