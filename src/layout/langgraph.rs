@@ -16,7 +16,7 @@ use super::metadata::Metadata;
 use super::timestamp::Stamp;
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored,
+    Source, Stored, says_deleted,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -153,6 +153,10 @@ impl LangGraph {
         if (text(&vector, "prefix")?, text(&vector, "key")?) != (namespace, item_key) {
             let detail = "the vector with its id is of another item";
             return Err(not_read(Reason::Malformed, detail));
+        }
+        if let Some(name) = value.as_object().and_then(says_deleted) {
+            let detail = format!("the item says that it is deleted (`{name}`)");
+            return Err(not_read(Reason::Deleted, detail));
         }
         let embedded = text(&vector, "field_name")?;
         let shape = Shape::of(value, embedded, self.text.as_ref())?;

@@ -239,6 +239,8 @@ pub enum MergeError {
     Midway {
         /// Merges that stand.
         merges: usize,
+        /// Memories that they retired.
+        retired: usize,
         /// What ended the run.
         error: Box<MergeError>,
     },

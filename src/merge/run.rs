@@ -209,6 +209,7 @@ impl<'a> Run<'a> {
             (Err(error), 0) => Err(error),
             (Err(error), merges) => Err(MergeError::Midway {
                 merges,
+                retired: self.merged.iter().map(|done| done.retired.len()).sum(),
                 error: Box::new(error),
             }),
         }

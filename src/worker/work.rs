@@ -149,6 +149,9 @@ impl Session {
         };
         let batch = means.batch;
         self.settle(&pipeline, means, &result).await?;
+        if let Err(MergeError::Midway { retired, .. }) = &result {
+            self.count_retired(user, *retired as u64, now).await?;
+        }
         let mut entry = RunEntry {
             run_id: pipeline.options.run_id.clone(),
             worker: self.shared.worker(),

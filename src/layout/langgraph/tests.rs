@@ -183,6 +183,8 @@ fn what_cannot_be_rewritten_is_left_alone_with_a_reason() {
         reason(&item("1", json!({"content": " "}), "$")),
         Reason::EmptyText
     );
+    let gone = json!({"content": "a", "deleted": true});
+    assert_eq!(reason(&item("1", gone, "$")), Reason::Deleted);
     let mut lone = item("1", json!({"content": "a"}), "$");
     lone.others.clear();
     assert_eq!(reason(&lone), Reason::NoVector);
