@@ -6,7 +6,7 @@ import time
 import pytest
 from conftest import MemfoldFailed
 from langgraph_store import answers, store
-from store import documents
+from store import document, documents
 
 ALICE = ("memories", "alice")
 WINDOW = "User prefers window seats on flights"
@@ -178,6 +178,26 @@ def test_what_is_no_plain_memory_is_left_alone(redis, embed, memfold):
     reasons = sorted(left["reason"] for left in report["plan"]["left_alone"])
     assert reasons == ["no-vector", "no-vector", "orphan", "structured", "structured"]
     assert documents(redis) == before
+
+
+def test_items_that_others_damaged_are_left_alone(redis, embed, memfold):
+    """Texts for times and unescaped namespaces break or hide an item in the library; a merge must not draw others in."""
+    made = store(redis, embed)
+    put_all(made, SHAPES["tool"], texts=REPEATED | {"iso": WINDOW, "bare": WINDOW, "packed": WINDOW})
+    keys = {json.loads(d.body)["key"]: key for key, d in documents(redis).items() if b"vectors" not in key}
+    redis.json().set(keys["iso"], "$.updated_at", "2026-01-02T03:04:05Z")
+    redis.json().set(keys["bare"], "$.prefix", "memories.alice")
+    redis.json().set(keys["packed"], "$.value", {"__serde_type__": "json", "__serde_data__": json.dumps({"text": WINDOW})})
+    damaged = {keys[name]: document(redis, keys[name]) for name in ("iso", "bare", "packed")}
+
+    [report] = memfold.merge("alice")
+
+    kept, retired = merged_keys(report)
+    assert {kept.encode(), *(key.encode() for key in retired)}.isdisjoint(damaged)
+    assert {key: document(redis, key) for key in damaged} == damaged
+    reasons = {left["reason"] for left in report["plan"]["left_alone"]}
+    assert {"malformed", "structured"} <= reasons
+    assert made.get(ALICE, "a1").value["content"]
 
 
 def test_a_put_while_memfold_works_wins(redis, embed, memfold, tmp_path):
