@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     name: NAME,
     index: "memory_records",
     more: |_, _| Vec::new(),
+    copied: false,
     open: |options, facts, _| Ok(Arc::new(AgentMemoryServer::new(options, facts)?)),
 };
 

@@ -23,6 +23,7 @@ pub(super) const KIND: Kind = Kind {
     name: NAME,
     index: "",
     more: |_, _| Vec::new(),
+    copied: false,
     open: |options, facts, _| Ok(Arc::new(Custom::new(options, facts)?)),
 };
 

@@ -39,6 +39,7 @@ pub(super) const KIND: Kind = Kind {
     name: NAME,
     index: "",
     more: |_, _| Vec::new(),
+    copied: true,
     open: |options, facts, _| Ok(Arc::new(LangchainRedis::new(options, facts)?)),
 };
 

@@ -34,6 +34,7 @@ pub(super) const KIND: Kind = Kind {
         let usual = || format!("{index}_vectors");
         vec![options.vector_index.clone().unwrap_or_else(usual)]
     },
+    copied: false,
     open: |options, facts, more| {
         let vectors = more.first().and_then(Option::as_ref);
         Ok(Arc::new(LangGraph::new(options, facts, vectors)?))

@@ -24,6 +24,7 @@ pub(super) const KIND: Kind = Kind {
     name: NAME,
     index: "mem0",
     more: |_, index| vec![format!("{index}_entities")],
+    copied: false,
     open: |options, facts, more| {
         let entities = more.first().cloned().flatten();
         Ok(Arc::new(Mem0::new(options, facts, entities)?))

@@ -27,6 +27,7 @@ pub(super) const KIND: Kind = Kind {
     name: NAME,
     index: "agent_memories",
     more: |_, _| Vec::new(),
+    copied: true,
     open: |options, facts, _| {
         let fields = RedisvlFields::of(options);
         let layout = Redisvl::new(&fields, facts, options.naive_zone.clone())?;

@@ -68,6 +68,9 @@ pub struct Kind {
     /// The names of further indexes that the layout needs to know of, by the name of the index of
     /// the memories' own keys.
     pub more: fn(options: &Options, index: &str) -> Vec<String>,
+    /// Whether a record may be copied to a key of another form: not where it repeats the id that its
+    /// key holds, or where agents know it by something else that the copy would have too.
+    pub copied: bool,
     /// Makes the layout over the index of the memories' own keys; `more` are the indexes named
     /// above, in their order, `None` where the server has no such index.
     pub open: fn(options: &Options, facts: &IndexFacts, more: &[Option<IndexFacts>]) -> Opened,

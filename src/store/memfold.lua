@@ -292,7 +292,9 @@ local function undo_refused(spec, found, pinned, copies, besides)
     writes_at[written.at] = true
     if not found.there[i] and kind(key) ~= 'none' then return { 'TAKEN', key } end
     local edited = found.edited[was.unit]
-    if edited and not spec.force then return { 'EDITED', edited } end
+    -- A memory may be kept beside only where its record does not repeat the id that its key holds.
+    local may = spec.force and (spec.beside or was.unit >= spec.retired)
+    if edited and not may then return { 'EDITED', edited } end
     -- A companion that was edited stays as it is: nothing goes beside.
     if edited and was.unit < spec.retired and kind(besides[i]) ~= 'none' then
       return { 'TAKEN', besides[i] }

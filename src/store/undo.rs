@@ -9,6 +9,7 @@ use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Pinned, Retire, State, StoredRecord, show};
 use super::vetoes::Veto;
 use super::{Storage, StoreError, keys, listing};
+use crate::layout;
 use crate::memory::Digest;
 
 /// How far an undo may go.
@@ -67,6 +68,19 @@ pub enum UndoError {
          keeps the edited memory beside, on a new key"
     )]
     Edited {
+        /// The merge.
+        merge_id: String,
+        /// The result's key.
+        key: String,
+    },
+    /// The result is not as it was written, and cannot be kept on a new key.
+    #[error(
+        "the result of merge {merge_id} at {key} was edited since, and cannot be kept beside: its \
+         record repeats the id that its key holds, so that agents would know two memories by one id. \
+         Save what it says as a new memory through the agent's library, delete it there, then undo \
+         without --force"
+    )]
+    EditedInPlace {
         /// The merge.
         merge_id: String,
         /// The result's key.
@@ -143,6 +157,8 @@ struct Spec<'a> {
     writes: Vec<SpecWrite<'a>>,
     ledger_ms: u64,
     force: bool,
+    /// Whether a memory that was edited may be kept on a new key.
+    beside: bool,
     /// What the user's set of vetoes says of this one; none where there is to be no veto.
     #[serde(skip_serializing_if = "Option::is_none")]
     veto: Option<String>,
@@ -241,7 +257,12 @@ async fn undo_one(
         serde_json::to_vec(&spec).map_err(|error| StoreError::Protocol(error.to_string()))?;
     let keys = keys_of(&stored.merge, &new_id);
     let reply = functions.call(con, Function::Undo, &keys, &[&args]).await?;
-    outcome(&stored.merge, &reply)
+    match outcome(&stored.merge, &reply) {
+        Err(UndoError::Edited { merge_id, key }) if options.force => {
+            Err(UndoError::EditedInPlace { merge_id, key })
+        }
+        result => result,
+    }
 }
 
 /// Refuses to bring back a memory that an agent has written anew under another key. Where a source's
@@ -293,6 +314,7 @@ fn spec<'a>(
         writes,
         ledger_ms: super::commit::millis(options.ledger),
         force: options.force,
+        beside: layout::kind(&merge.layout).is_none_or(|kind| kind.copied),
         veto: veto
             .then(|| serde_json::to_string(&Veto::of(merge)))
             .transpose()

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from conftest import PARTS
+from conftest import PARTS, MemfoldFailed
 from library import Library, LibraryError
 from store import documents, indexed
 
@@ -145,6 +145,24 @@ def test_an_undo_gives_every_field_entity_and_expiry_back(redis, mem0, fold):
     fold("undo", merge["merge_id"])
     assert documents(redis) == before
     assert answers(mem0) == said
+
+
+def test_an_edited_result_gets_no_second_memory_of_its_id(redis, mem0, fold):
+    first, *_ = tell(mem0, user_id="alice")
+    before = documents(redis)
+    [report] = fold.merge("alice")
+    [merge] = report["merged"]
+    mem0.update(id=first, text="User likes aisle seats")
+    edited = documents(redis)
+    with pytest.raises(MemfoldFailed, match="cannot be kept beside") as refused:
+        fold("undo", merge["merge_id"], "--force")
+    assert refused.value.code == 7
+    assert documents(redis) == edited
+
+    mem0.delete(id=first)
+    fold("undo", merge["merge_id"], "--force")
+    restored = {key: body for key, body in documents(redis).items() if b"entities" not in key}
+    assert restored == {key: body for key, body in before.items() if b"entities" not in key}
 
 
 def test_users_agents_and_days_stay_apart(redis, mem0, fold):
