@@ -345,6 +345,8 @@ impl Guess<'_> {
             !taken.into_iter().flatten().any(|role| role == name)
                 && !options.scope.contains(name)
                 && !name.contains([',', '='])
+                // What may be several values takes no rule.
+                && Path::of_field(self.facts, name).is_ok()
                 && !matches!(
                     self.facts.field(name).map(|f| &f.kind),
                     Some(FieldKind::Vector(_))
@@ -503,6 +505,16 @@ mod tests {
         assert_eq!(rule("last_read"), Some(Rule::Max));
         assert_eq!(rule("colour"), Some(Rule::Keep));
         assert_eq!(custom.rules.len(), 4);
+    }
+
+    #[test]
+    fn a_field_that_may_be_several_values_gets_no_rule() {
+        let mut facts = facts(Storage::Json, "note:", &[("body", tag()), ("tags", tag())]);
+        facts.fields[1].path = "$.tags[*]".to_owned();
+        let record = json!({"body": "Likes tea", "tags": ["a", "b"], "vec": [1, 0]}).to_string();
+        let samples = [("note:1".to_owned(), Record::Json(record))];
+        let rules = propose(&facts, &samples).unwrap().options.custom.rules;
+        assert!(rules.iter().all(|(name, _)| name != "tags"), "{rules:?}");
     }
 
     #[test]
