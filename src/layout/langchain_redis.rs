@@ -217,12 +217,7 @@ impl LangchainRedis {
     fn leaves_of(source: &Source, metadata: &Metadata) -> Vec<Leaf> {
         match &metadata.provenance {
             Some(own) => own.sources.clone(),
-            None => vec![Leaf {
-                id: source.memory.key.clone(),
-                key: source.memory.key.clone(),
-                digest: source.memory.digest.clone(),
-                created_at: source.memory.created_at,
-            }],
+            None => vec![source.leaf(&source.memory.key)],
         }
     }
 }

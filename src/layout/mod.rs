@@ -123,6 +123,18 @@ pub struct Source {
     pub stored: Stored,
 }
 
+impl Source {
+    /// The source itself as a leaf, known by `id`.
+    pub(crate) fn leaf(&self, id: &str) -> Leaf {
+        Leaf {
+            id: id.to_owned(),
+            key: self.memory.key.clone(),
+            digest: self.memory.digest.clone(),
+            created_at: self.memory.created_at,
+        }
+    }
+}
+
 /// The decisions that the written record must carry.
 #[derive(Clone, Debug)]
 pub struct Merged {

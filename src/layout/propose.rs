@@ -353,10 +353,11 @@ impl Guess<'_> {
                 )
         };
         let names = self.names().into_iter().filter(is_free);
-        names
-            .map(|name| (self.rule(&name), name))
-            .map(|(rule, name)| (name, rule))
-            .collect()
+        let with_rule = |name: String| {
+            let rule = self.rule(&name);
+            (name, rule)
+        };
+        names.map(with_rule).collect()
     }
 
     fn rule(&self, name: &str) -> Rule {

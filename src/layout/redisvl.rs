@@ -292,12 +292,7 @@ impl Redisvl {
     fn leaves_of(&self, source: &Source, id: &str, metadata: &Metadata) -> Vec<Leaf> {
         match &metadata.provenance {
             Some(own) => own.sources.clone(),
-            None => vec![Leaf {
-                id: id.to_owned(),
-                key: source.memory.key.clone(),
-                digest: source.memory.digest.clone(),
-                created_at: source.memory.created_at,
-            }],
+            None => vec![source.leaf(id)],
         }
     }
 }

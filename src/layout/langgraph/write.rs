@@ -103,12 +103,7 @@ pub(super) fn leaves(
 ) -> Vec<Leaf> {
     match &metadata.provenance {
         Some(own) => own.sources.clone(),
-        None => vec![Leaf {
-            id: id(source, document),
-            key: source.memory.key.clone(),
-            digest: source.memory.digest.clone(),
-            created_at: source.memory.created_at,
-        }],
+        None => vec![source.leaf(&id(source, document))],
     }
 }
 
