@@ -188,16 +188,19 @@ local function commit_refused(spec, lease, veto, pinned, copies)
   return inverses_refused(copies[1])
 end
 
--- The last step for a key, by the way it is retired: drop it, or keep it for the undo window.
+-- The last step for a key, by the way it is retired: drop it, or keep it for the undo window, but
+-- never longer than it would have lived by itself: what was to be forgotten then is forgotten then.
 local function retire(write, spec, was, copy)
+  local ends = now_ms() + spec.window_ms
+  if was.expires_at_ms >= 0 then ends = math.min(ends, was.expires_at_ms) end
   if spec.retire == 'delete' then
     write({ 'UNLINK', copy })
   elseif spec.retire == 'rename' then
-    write({ 'PEXPIRE', copy, ms(spec.window_ms) }, expire_at(copy, was.expires_at_ms))
+    write(expire_at(copy, ends), expire_at(copy, was.expires_at_ms))
   else
     -- An index covers the copies and must not see a HASH or JSON there: only the payload stays.
     local payload = redis.call('DUMP', copy)
-    write({ 'SET', copy, payload, 'PX', ms(spec.window_ms) },
+    write({ 'SET', copy, payload, 'PXAT', ms(ends) },
       restore(copy, payload, was.expires_at_ms, 'REPLACE'))
   end
 end

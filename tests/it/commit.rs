@@ -368,14 +368,7 @@ async fn a_replica_refuses_and_nothing_is_written() {
 #[tokio::test]
 async fn a_refused_write_takes_back_those_before_it() {
     for storage in [Storage::Json, Storage::Hash] {
-        for denied in [
-            "-json.set -hset",
-            "-set",
-            "-xadd",
-            "-pexpire",
-            "-unlink",
-            "-pexpireat",
-        ] {
+        for denied in ["-json.set -hset", "-set", "-xadd", "-unlink", "-pexpireat"] {
             let mut case = Case::new((storage, true)).await;
             let keys = case.put(3).await;
             case.run::<()>(&["PEXPIREAT", &keys[1], "4000000000123"])

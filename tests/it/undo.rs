@@ -219,8 +219,20 @@ async fn a_source_whose_time_has_passed_stays_gone() {
             };
             case.commit(&plan).await.unwrap();
         }
-        // The copies must outlive the memories' own expiry, or an undo would find a hole.
+        // Not an undo copy outlives what its memory was promised.
+        let kept = |key: &str, i: usize| format!("memfold:undo:M{i}:{{{key}}}");
+        for (i, ((expired, _), keys)) in groups.iter().enumerate() {
+            for (n, key) in keys.iter().enumerate() {
+                let copy = kept(key, i);
+                let ends: i64 = case.run(&["PEXPIRETIME", &copy]).await;
+                assert_eq!(ends == at, n == *expired, "{copy}: {ends}");
+            }
+        }
         wait_until(&mut case, at).await;
+        for (i, ((expired, _), keys)) in groups.iter().enumerate() {
+            let copy = kept(&keys[*expired], i);
+            assert!(!case.run::<bool>(&["EXISTS", &copy]).await, "{copy}");
+        }
         for (i, ((expired, _), keys)) in groups.iter().enumerate() {
             let undone = case.undo(&format!("M{i}"), false, false).await.unwrap();
             assert_eq!(undone[0].expired, [keys[*expired].clone()]);
