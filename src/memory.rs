@@ -301,6 +301,8 @@ pub enum Author {
         /// The key of the newest.
         kept: String,
     },
+    /// A person wrote it in a review and the verification accepted it.
+    Person,
     /// An LLM wrote it and the verification accepted it.
     Llm {
         /// The model as the server names it.

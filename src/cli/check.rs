@@ -142,6 +142,7 @@ mod tests {
             color: false,
             width: 80,
             verbose: false,
+            whole: false,
         };
         insta::assert_snapshot!(text(&checks, style));
     }

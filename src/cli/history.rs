@@ -6,9 +6,9 @@ use super::render::{escape, escape_json, moment, table, user};
 use super::{Context, json, open, own_pairs};
 use crate::store::{Entry, Event, history};
 
-/// List what was merged and undone, newest first
+/// List what was merged, undone and forbidden, newest first
 ///
-/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources}]}.
+/// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources, reason}]}.
 ///
 /// With --as-pairs: one labelled pair a line, as `memfold eval` and `memfold calibrate` read them.
 /// The memories of a merge that stands are `same`, those of a merge that was undone are
@@ -57,11 +57,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         });
     } else {
         let rows = entries.iter().map(row).collect();
-        let header = ["when", "what", "merge", "user", "memories", "run"];
-        context.out.data(&table(&header, rows, context.out.style))?;
+        context.out.data(&table(&HEADER, rows, context.out.style))?;
     }
     Ok(Exit::Done)
 }
+
+const HEADER: [&str; 7] = ["when", "what", "merge", "user", "memories", "run", "why"];
 
 fn document(entries: &[Entry]) -> Value {
     let entry = |entry: &Entry| {
@@ -72,6 +73,7 @@ fn document(entries: &[Entry]) -> Value {
             "run_id": entry.run_id,
             "at": Timestamp::from_millisecond(entry.at_ms).ok(),
             "sources": entry.retired,
+            "reason": entry.reason,
         })
     };
     let entries: Vec<Value> = entries.iter().map(entry).collect();
@@ -85,14 +87,17 @@ fn row(entry: &Entry) -> Vec<String> {
         match entry.event {
             Event::Merged => "merged".to_owned(),
             Event::Undone => "undone".to_owned(),
+            Event::Vetoed => "forbidden".to_owned(),
         },
         escape(&entry.merge_id),
         user(&entry.user),
         match entry.event {
             Event::Merged => format!("{} → 1", entry.retired),
             Event::Undone => format!("1 → {}", entry.retired),
+            Event::Vetoed => format!("{} apart", entry.retired),
         },
         escape(&entry.run_id),
+        escape(entry.reason.as_deref().unwrap_or_default()),
     ]
 }
 
@@ -110,8 +115,10 @@ mod tests {
             run_id: "01K9RUN0000000000000000000".into(),
             at_ms: 1_795_977_278_700,
             retired: 2,
+            reason: (event == Event::Vetoed).then(|| "two houses".to_owned()),
         };
         let entries = [
+            entry(Event::Vetoed, "bob"),
             entry(Event::Undone, "用户一"),
             entry(Event::Merged, " a\u{1b}b"),
         ];
@@ -119,13 +126,10 @@ mod tests {
             color: false,
             width: 80,
             verbose: false,
+            whole: false,
         };
         let rows = entries.iter().map(row).collect();
-        let text = table(
-            &["when", "what", "merge", "user", "memories", "run"],
-            rows,
-            style,
-        );
+        let text = table(&HEADER, rows, style);
         insta::assert_snapshot!(format!("{text}\n{:#}", document(&entries)));
     }
 }

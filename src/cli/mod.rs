@@ -27,6 +27,7 @@ mod render;
 mod request;
 mod results;
 mod resume;
+mod review;
 mod self_check;
 mod show;
 mod status;
@@ -71,6 +72,7 @@ struct Cli {
 enum Command {
     Merge(merge::Args),
     Apply(apply::Args),
+    Review(review::Args),
     Undo(undo::Args),
     Conflicts(conflicts::Args),
     History(history::Args),
@@ -107,6 +109,7 @@ Start with (nothing is written):
 
 Then:
   memfold merge --user alice                merge now
+  memfold review --user alice               decide group by group
   memfold history --user alice              what was merged, when and why
   memfold undo MERGE_ID                     the originals back, byte for byte
 
@@ -114,7 +117,7 @@ For all users, day and night:
   memfold worker                            merge what is new, beside the agents
   memfold status                            workers, backlog, last runs
 
-Only merge, apply, undo, worker, request and resume write to the store.
+Only merge, apply, review, undo, worker, request and resume write to the store.
 
 Every setting is a flag (--redis-url), a variable (MEMFOLD_REDIS_URL) and a key in memfold.toml
 (redis_url); the first that is set wins. `memfold config show` lists them all.";
@@ -181,6 +184,7 @@ fn dispatch(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::SelfCheck(args) => self_check::run(&args, context),
         Command::Merge(args) => block_on(context, !args.dry_run, merge::run(&args, context)),
         Command::Apply(args) => block_on(context, true, apply::run(&args, context)),
+        Command::Review(args) => block_on(context, false, review::run(&args, context)),
         Command::Undo(args) => block_on(context, false, undo::run(&args, context)),
         Command::Conflicts(args) => block_on(context, false, conflicts::run(&args, context)),
         Command::History(args) => block_on(context, false, history::run(&args, context)),

@@ -25,6 +25,7 @@ impl Output {
             color: color.on(terminal),
             width: width(terminal),
             verbose,
+            whole: false,
         };
         Self {
             style: style(io::stdout().is_terminal()),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Context, open};
 use crate::layout::Layout;
 use crate::store::index::index_facts;
-use crate::store::{Entry, State, StoredRecord, originals, records, show};
+use crate::store::{Entry, Event, State, StoredRecord, originals, records, show};
 
 /// Most pairs of one merge: a group of a hundred has thousands.
 const MOST_PAIRS: usize = 20;
@@ -39,7 +39,8 @@ pub(super) async fn of(
     };
     let mut seen = HashSet::new();
     for entry in entries {
-        if !seen.insert(&entry.merge_id) {
+        // What was never merged has no originals to read.
+        if entry.event == Event::Vetoed || !seen.insert(&entry.merge_id) {
             continue;
         }
         let Some(stored) = show(conn, &entry.merge_id).await? else {

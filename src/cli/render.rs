@@ -88,7 +88,7 @@ fn merge_lines(title: &str, id: &str, merge: &PlannedMerge, style: Style) -> Vec
         String::new(),
         format!(
             "{}  {}",
-            style.green(title),
+            style.stays(title),
             style.dim(aside.trim_end_matches(" · "))
         ),
     ];
@@ -101,14 +101,15 @@ fn merge_lines(title: &str, id: &str, merge: &PlannedMerge, style: Style) -> Vec
             .find(|(source, _)| source.key == key);
         found.map_or_else(|| escape(key), |(_, name)| name.clone())
     };
-    lines.extend(sources(&merge.sources, &names, &style.red("-"), style));
-    let key = name(&merge.result_key);
-    let text = style.fit(&merge.text, style.width.saturating_sub(columns(&key) + 6));
-    lines.push(format!(
-        "  {} {}  {}",
-        style.green("→"),
-        style.dim(&key),
-        style.bold(&text)
+    lines.extend(sources(&merge.sources, &names, &style.goes("-"), style));
+    // Under the sources' texts, so that before and after can be compared by eye.
+    let key = pad(&name(&merge.result_key), facts_width(&names));
+    lines.extend(line_of(
+        &style.stays("→"),
+        &key,
+        &merge.text,
+        style,
+        Style::bold,
     ));
     let author = show_author(&merge.author, merge.vector_origin, name);
     lines.push(format!("    {}", style.dim(&author)));
@@ -138,21 +139,57 @@ fn partition(scope: &[String], memory_type: &str) -> String {
 }
 
 fn sources(sources: &[PlanSource], names: &[String], mark: &str, style: Style) -> Vec<String> {
-    let key_width = names.iter().map(|name| columns(name)).max().unwrap_or(0);
-    let line = |(source, key): (&PlanSource, &String)| {
-        let facts = format!(
-            "{}  {}  {:.3}",
-            pad(key, key_width),
-            date(source.created_at),
-            source.distance
-        );
-        let text = style.fit(
-            &source.text,
-            style.width.saturating_sub(columns(&facts) + 6),
-        );
-        format!("  {mark} {}  {text}", style.dim(&facts))
+    let key_width = key_width(names);
+    let lines = |(source, key): (&PlanSource, &String)| {
+        let key = pad(key, key_width);
+        let facts = format!("{key}  {}  {:.3}", date(source.created_at), source.distance);
+        line_of(mark, &facts, &source.text, style, |_, text| text.to_owned())
     };
-    sources.iter().zip(names).map(line).collect()
+    sources.iter().zip(names).flat_map(lines).collect()
+}
+
+fn key_width(names: &[String]) -> usize {
+    names.iter().map(|name| columns(name)).max().unwrap_or(0)
+}
+
+/// Columns of a key, its date and its distance.
+fn facts_width(names: &[String]) -> usize {
+    key_width(names) + "  2026-01-31  0.123".len()
+}
+
+/// A mark, facts, and a text beside them.
+fn line_of(
+    mark: &str,
+    facts: &str,
+    text: &str,
+    style: Style,
+    paint: impl Fn(Style, &str) -> String,
+) -> Vec<String> {
+    let indent = columns(facts) + 6;
+    let body = style.body(text, indent).into_iter().enumerate();
+    let line = |(number, text): (usize, String)| match number {
+        0 => format!("  {mark} {}  {}", style.dim(facts), paint(style, &text)),
+        _ => format!("{}{}", " ".repeat(indent), paint(style, &text)),
+    };
+    body.map(line).collect()
+}
+
+/// One merge for a review: all of its texts whole.
+pub(crate) fn merge(title: &str, merge: &PlannedMerge, style: Style) -> String {
+    let style = Style {
+        whole: true,
+        ..style
+    };
+    merge_lines(title, "", merge, style).join("\n") + "\n"
+}
+
+/// One group that is left, for a review: all of its texts whole.
+pub(crate) fn group_left(title: &str, group: &GroupLeft, style: Style) -> String {
+    let style = Style {
+        whole: true,
+        ..style
+    };
+    group_lines(title, group, style).join("\n") + "\n"
 }
 
 /// A day in UTC, ten columns wide.
@@ -186,6 +223,7 @@ pub(crate) fn show_author(
                 name(kept)
             )
         }
+        Author::Person => "written by hand and verified".to_owned(),
         Author::Llm {
             model,
             prompt,
@@ -216,28 +254,28 @@ pub(crate) fn show_findings(findings: &[Finding], style: Style) -> Vec<String> {
 }
 
 fn groups_left(groups: &[GroupLeft], style: Style) -> Vec<String> {
-    let mut lines = Vec::new();
-    for group in groups {
-        let kind = partition(&group.partition.scope, &group.partition.memory_type);
-        let title = style.yellow(&format!("left alone: {}", group.reason));
-        let detail = style.fit(&group.detail, style.width.saturating_sub(4));
-        lines.push(String::new());
-        let line = format!("{title}  {}", style.dim(kind.trim_end_matches(" · ")));
-        lines.push(line.trim_end().to_owned());
-        lines.extend(sources(
-            &group.members,
-            &names(&group.members, style),
-            &style.yellow("·"),
-            style,
-        ));
-        if !detail.is_empty() {
-            lines.push(format!("    {}", style.dim(&detail)));
-        }
-        lines.extend(show_findings(&group.findings, style));
+    let lines = |group: &GroupLeft| {
+        let mut lines = group_lines("left alone", group, style);
         if let Some(hint) = hint(group.reason) {
             lines.push(format!("    {} {hint}", style.cyan("hint:")));
         }
+        lines
+    };
+    groups.iter().flat_map(lines).collect()
+}
+
+fn group_lines(title: &str, group: &GroupLeft, style: Style) -> Vec<String> {
+    let kind = partition(&group.partition.scope, &group.partition.memory_type);
+    let title = style.yellow(&format!("{title}: {}", group.reason));
+    let line = format!("{title}  {}", style.dim(kind.trim_end_matches(" · ")));
+    let mut lines = vec![String::new(), line.trim_end().to_owned()];
+    let names = names(&group.members, style);
+    lines.extend(sources(&group.members, &names, &style.yellow("·"), style));
+    let detail = style.fit(&group.detail, style.width.saturating_sub(4));
+    if !detail.is_empty() {
+        lines.push(format!("    {}", style.dim(&detail)));
     }
+    lines.extend(show_findings(&group.findings, style));
     lines
 }
 

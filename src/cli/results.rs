@@ -46,6 +46,20 @@ impl<'a> Results<'a> {
 
     /// Plans for a user and shows the plan.
     pub(super) async fn plan(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
+        let Some(plan) = self.planned(user).await? else {
+            return Ok(None);
+        };
+        let style = self.context.out.style;
+        if self.json {
+            self.tell(&json::User::plan(&plan))?;
+        } else {
+            self.show(&render::plan(&plan, style))?;
+        }
+        Ok(Some(plan))
+    }
+
+    /// Plans for a user and shows nothing; `None` where that failed or the run is to stop.
+    pub(super) async fn planned(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
         if self.over || self.stopping() {
             return Ok(None);
         }
@@ -62,12 +76,6 @@ impl<'a> Results<'a> {
         }
         self.end_with(groups_exit(&plan.groups_left));
         self.memories += plan.memories;
-        let style = self.context.out.style;
-        if self.json {
-            self.tell(&json::User::plan(&plan))?;
-        } else {
-            self.show(&render::plan(&plan, style))?;
-        }
         Ok(Some(plan))
     }
 

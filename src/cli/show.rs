@@ -5,14 +5,18 @@ use super::exit::{Exit, stop};
 use super::render::{columns, escape, moment, show_author, show_findings, table, user};
 use super::{Context, json, open};
 use crate::store::index::index_facts;
+use crate::store::vetoes::{Veto, find_veto};
 use crate::store::{State, StoredRecord, originals, show};
 
 /// Show the record of a merge: its sources, the evidence, who wrote the text
 ///
 /// The originals' texts are shown while the undo store has them.
 ///
+/// Also shows what a review forbade to merge.
+///
 /// With --json: {"version": 1, "state", "result_digest", "merge": {…}, "texts": [text or null, one
-/// for each of merge.sources]}.
+/// for each of merge.sources], "reason"}; of what was forbidden {"version": 1, "state", "id",
+/// "members", "reason"}.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The merge (see `memfold history`)
@@ -25,6 +29,10 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut conn = open::store(&context.settings).await?;
     let Some(stored) = show(&mut conn, &args.merge_id).await? else {
+        // What a review forbade was never merged.
+        if let Some(veto) = find_veto(&mut conn, &args.merge_id).await? {
+            return forbidden(&veto, args, context);
+        }
         let message = format!(
             "there is no record of merge {} (any more); see `memfold history`",
             escape(&args.merge_id)
@@ -32,11 +40,52 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         return Err(stop(Exit::Failed, message));
     };
     let texts = texts(&mut conn, &stored, context).await;
+    // Why it was undone, for as long as that keeps it from being made again.
+    let veto = match stored.state {
+        State::Undone => find_veto(&mut conn, &args.merge_id).await?,
+        State::Merged => None,
+    };
+    let reason = veto.and_then(|veto| veto.reason);
     if args.json {
-        context.out.json(&document(&stored, &texts))?;
+        context
+            .out
+            .json(&document(&stored, &texts, reason.as_deref()))?;
     } else {
-        context.out.data(&text(&stored, &texts, context))?;
+        context
+            .out
+            .data(&text(&stored, &texts, reason.as_deref(), context))?;
     }
+    Ok(Exit::Done)
+}
+
+fn forbidden(veto: &Veto, args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let members: Vec<&String> = veto.members.keys().collect();
+    if args.json {
+        context.out.json(&json!({
+            "version": json::VERSION,
+            "state": "forbidden",
+            "id": veto.merge_id,
+            "members": members,
+            "reason": veto.reason,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let style = context.out.style;
+    let why = veto
+        .reason
+        .as_deref()
+        .map_or("no reason was given", |why| why);
+    let id = &veto.merge_id;
+    let mut text = format!(
+        "{id} ({}): these are not merged while they say the same\nwhy: {}\n",
+        style.yellow("forbidden"),
+        escape(why)
+    );
+    for key in members {
+        text += &format!("  {}\n", escape(key));
+    }
+    text += &format!("allow it again with: memfold undo --lift-veto {id}\n");
+    context.out.data(&text)?;
     Ok(Exit::Done)
 }
 
@@ -70,17 +119,23 @@ async fn texts(
         .collect()
 }
 
-fn document(stored: &StoredRecord, texts: &[Option<String>]) -> Value {
+fn document(stored: &StoredRecord, texts: &[Option<String>], reason: Option<&str>) -> Value {
     json!({
         "version": json::VERSION,
         "state": stored.state,
         "result_digest": stored.result_digest,
         "merge": stored.merge,
         "texts": texts,
+        "reason": reason,
     })
 }
 
-fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> String {
+fn text(
+    stored: &StoredRecord,
+    texts: &[Option<String>],
+    reason: Option<&str>,
+    context: &Context,
+) -> String {
     let style = context.out.style;
     let merge = &stored.merge;
     let state = match stored.state {
@@ -89,6 +144,7 @@ fn text(stored: &StoredRecord, texts: &[Option<String>], context: &Context) -> S
     };
     let mut facts = vec![
         ("merge", format!("{} ({state})", merge.merge_id)),
+        ("why", reason.map(escape).unwrap_or_default()),
         ("run", merge.run_id.clone()),
         ("when", moment(merge.merged_at)),
         ("user", user(&merge.partition.user)),

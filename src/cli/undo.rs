@@ -29,7 +29,8 @@ pub(super) struct Args {
     /// Undo all merges of a run instead
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Undo nothing, but let the merge of this id, which was undone, be made again
+    /// Undo nothing, but let the group be merged again that was undone, or forbidden in a review,
+    /// under this id
     #[arg(long, value_name = "MERGE", conflicts_with_all = ["force", "cascade"])]
     lift_veto: Option<String>,
     /// Undo although the result was edited since; the edited memory is kept on a new key
@@ -38,6 +39,9 @@ pub(super) struct Args {
     /// If the result was merged again, undo that later merge first
     #[arg(long)]
     cascade: bool,
+    /// Why; `history` and `show` tell it, and so does each run that keeps the group apart
+    #[arg(long, value_name = "TEXT", conflicts_with = "lift_veto")]
+    reason: Option<String>,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -63,6 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         cascade: args.cascade,
         new_id: &new_id,
         ledger: open::ledger_retention(&context.settings),
+        reason: args.reason.as_deref(),
     };
     let mut undone = Vec::new();
     let mut refused = Vec::new();

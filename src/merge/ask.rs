@@ -322,7 +322,7 @@ impl Stations {
     }
 
     /// Whether the text may stand for these parts, and the vector to write with it.
-    async fn verified(
+    pub(super) async fn verified(
         &self,
         group: Group<'_>,
         parts: &[usize],
@@ -401,10 +401,10 @@ fn reasons(left_out: &[LeftOut]) -> String {
 
 /// A candidate with what it was made of.
 #[derive(Clone, Copy)]
-struct Group<'a> {
-    draft: &'a Draft,
-    candidate: &'a Candidate,
-    sources: &'a Sources,
+pub(super) struct Group<'a> {
+    pub(super) draft: &'a Draft,
+    pub(super) candidate: &'a Candidate,
+    pub(super) sources: &'a Sources,
 }
 
 impl<'a> Group<'a> {
@@ -427,14 +427,14 @@ impl<'a> Group<'a> {
 }
 
 /// The texts that the LLM sees, oldest first, under ids made for this call.
-struct Sources {
+pub(super) struct Sources {
     texts: Vec<SourceText>,
     /// For each part of the candidate, the positions of the texts that it stands for.
     of_part: Vec<Vec<usize>>,
 }
 
 impl Sources {
-    fn of(said: Vec<Vec<Said>>) -> Self {
+    pub(super) fn of(said: Vec<Vec<Said>>) -> Self {
         let mut all: Vec<&Said> = said.iter().flatten().collect();
         all.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
         all.dedup();

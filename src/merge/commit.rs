@@ -276,7 +276,7 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
                 _ => Err("the text is not the newest value of the sources".to_owned()),
             }
         }
-        Author::Llm { .. } => {
+        Author::Person | Author::Llm { .. } => {
             let text = |(i, source): (usize, &Source)| SourceText {
                 id: format!("m{}", i + 1),
                 text: source.memory.text.clone(),

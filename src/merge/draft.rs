@@ -20,7 +20,7 @@ use crate::memory::{
     PlannedMerge, Reason, VectorOrigin,
 };
 use crate::store::snapshot::{Snapshot, snapshot_within};
-use crate::store::vetoes::{self, said_digest, vetoes};
+use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 use crate::summarize::orders::gives_orders;
 
 /// A group that only an LLM can merge.
@@ -228,16 +228,14 @@ impl Pipeline {
         if vetoes.is_empty() {
             return Ok(());
         }
-        let detail = "this merge was undone; it is proposed again when a member says something \
-                      else, or after `memfold undo --lift-veto`";
         let mut left = Vec::new();
         let mut is_vetoed = |draft: &Draft, rows: Vec<usize>| {
             let said = draft.said(&rows);
-            let vetoed = vetoes.iter().any(|veto| veto.is_within(&said));
-            if vetoed {
-                left.push(draft.left(rows, Reason::Vetoed, detail, Vec::new()));
+            let vetoed = vetoes.iter().find(|veto| veto.is_within(&said));
+            if let Some(veto) = vetoed {
+                left.push(draft.left(rows, Reason::Vetoed, why_not(veto), Vec::new()));
             }
-            vetoed
+            vetoed.is_some()
         };
         let mut merges = std::mem::take(&mut draft.plan.merges);
         let row_of = draft.rows_by_key();
@@ -565,6 +563,19 @@ impl Stations {
             Some((Reason::NoEmbedder, detail))
         }
     }
+}
+
+/// What a veto says to those who see the group again.
+fn why_not(veto: &Veto) -> String {
+    let why = match &veto.reason {
+        Some(reason) => format!("a person keeps these apart: {reason}"),
+        None => "this merge was undone, or forbidden in a review".to_owned(),
+    };
+    let id = &veto.merge_id;
+    format!(
+        "{why}; it is proposed again when a member says something else, or after `memfold undo \
+         --lift-veto {id}`"
+    )
 }
 
 /// Contradictions that the words of memories show.

@@ -11,6 +11,7 @@
 
 mod alike;
 mod ask;
+mod by_hand;
 mod commit;
 mod draft;
 mod expiry;

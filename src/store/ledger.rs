@@ -223,6 +223,8 @@ pub enum Event {
     Merged,
     /// A merge was undone.
     Undone,
+    /// A person said that a group is never to be merged.
+    Vetoed,
 }
 
 /// One entry of the ledger.
@@ -238,8 +240,11 @@ pub struct Entry {
     pub run_id: String,
     /// When, by the server's clock, in ms since the epoch.
     pub at_ms: i64,
-    /// How many memories the merge retired.
+    /// How many memories the merge made one; of a veto, how many it keeps apart.
     pub retired: usize,
+    /// Why, in the words of whoever undid it or forbade it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The record of a merge; `None` if there is none (any more).
@@ -347,7 +352,7 @@ pub async fn merges_of_run(
                     undone.insert(entry.merge_id);
                 }
                 Event::Merged if !undone.contains(&entry.merge_id) => found.push(entry.merge_id),
-                Event::Merged => {}
+                Event::Merged | Event::Vetoed => {}
             }
         }
     }
@@ -456,12 +461,14 @@ impl Pages {
 }
 
 fn entry(id: &str, mut fields: HashMap<String, String>) -> Result<Entry, StoreError> {
+    let reason = fields.remove("reason");
     let broken =
         |what: &str| StoreError::Protocol(format!("entry {id} of {}: {what}", keys::LEDGER));
     let mut field = |name: &str| fields.remove(name).ok_or_else(|| broken(name));
     let event = match field("event")?.as_str() {
         "merged" => Event::Merged,
         "undone" => Event::Undone,
+        "vetoed" => Event::Vetoed,
         other => return Err(broken(other)),
     };
     Ok(Entry {
@@ -471,6 +478,7 @@ fn entry(id: &str, mut fields: HashMap<String, String>) -> Result<Entry, StoreEr
         run_id: field("run_id")?,
         at_ms: field("at_ms")?.parse().map_err(|_| broken("at_ms"))?,
         retired: field("retired")?.parse().map_err(|_| broken("retired"))?,
+        reason,
     })
 }
 

@@ -114,9 +114,13 @@ end
 
 local function append(write, ledger, spec, event)
   local at, first = now_ms(), kind(ledger) == 'none'
-  write({ 'XADD', ledger, 'MINID', '~', ms(math.max(0, at - spec.ledger_ms)), '*',
+  local entry = { 'XADD', ledger, 'MINID', '~', ms(math.max(0, at - spec.ledger_ms)), '*',
     'merge_id', spec.merge_id, 'event', event, 'user', spec.user, 'run_id', spec.run_id,
-    'at_ms', ms(at), 'retired', spec.retired },
+    'at_ms', ms(at), 'retired', spec.retired }
+  if spec.reason then
+    entry[#entry + 1], entry[#entry + 2] = 'reason', spec.reason
+  end
+  write(entry,
     function(id) return first and { 'UNLINK', ledger } or { 'XDEL', ledger, id } end)
 end
 

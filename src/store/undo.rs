@@ -23,6 +23,8 @@ pub struct UndoOptions<'a> {
     pub new_id: &'a (dyn Fn() -> String + Sync),
     /// How long the ledger keeps its entries.
     pub ledger: Duration,
+    /// Why, for the ledger and for the veto against making the merge again.
+    pub reason: Option<&'a str>,
 }
 
 /// One merge that was undone.
@@ -159,6 +161,8 @@ struct Spec<'a> {
     force: bool,
     /// Whether a memory that was edited may be kept on a new key.
     beside: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
     /// What the user's set of vetoes says of this one; none where there is to be no veto.
     #[serde(skip_serializing_if = "Option::is_none")]
     veto: Option<String>,
@@ -228,6 +232,7 @@ pub(crate) async fn take_back(
         cascade: false,
         new_id: &new_id,
         ledger,
+        reason: None,
     };
     undo_one(con, functions, merge_id, &options, false)
         .await
@@ -284,7 +289,7 @@ async fn refuse_twins(con: &mut impl ConnectionLike, merge: &MergeRecord) -> Res
 
 fn spec<'a>(
     stored: &'a StoredRecord,
-    options: &UndoOptions<'_>,
+    options: &UndoOptions<'a>,
     veto: bool,
 ) -> Result<Spec<'a>, StoreError> {
     let merge = &stored.merge;
@@ -314,9 +319,10 @@ fn spec<'a>(
         writes,
         ledger_ms: super::commit::millis(options.ledger),
         force: options.force,
+        reason: options.reason,
         beside: layout::kind(&merge.layout).is_none_or(|kind| kind.copied),
         veto: veto
-            .then(|| serde_json::to_string(&Veto::of(merge)))
+            .then(|| serde_json::to_string(&Veto::of(merge, options.reason)))
             .transpose()
             .map_err(|error| StoreError::Protocol(error.to_string()))?,
     })

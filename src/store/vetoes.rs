@@ -1,4 +1,5 @@
-//! Vetoes: merges that were undone are not made again while their members say the same.
+//! Vetoes: merges that were undone, or that a person forbade, are not made again while their members
+//! say the same.
 //!
 //! A veto is a string, `memfold:veto:<group>`, which the commit checks on the server, and an entry
 //! in the user's set `memfold:vetoes:<user>`, which says what its members are. It lives as long as
@@ -12,10 +13,12 @@ use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
+use super::commit::millis;
 use super::digest::group_digest;
+use super::fleet::server_ms;
 use super::ledger::MergeRecord;
 use super::{NAMESPACE, StoreError, keys};
-use crate::memory::Digest;
+use crate::memory::{Digest, PlanSource};
 
 /// After its members are gone, a veto stays for the undo window and so much longer.
 const GRACE: Duration = Duration::from_secs(24 * 3600);
@@ -23,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// One veto of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veto {
-    /// The merge that was undone.
+    /// The merge that was undone; an id of its own where nothing was merged.
     pub merge_id: String,
     /// The group, as the string is named.
     pub group: String,
@@ -31,17 +34,35 @@ pub struct Veto {
     pub members: BTreeMap<String, Digest>,
     /// Whether a member expires by itself, and the string with it.
     pub expires: bool,
+    /// Why, in the words of whoever undid the merge or forbade it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Veto {
     /// The veto against making `merge` again.
-    pub(crate) fn of(merge: &MergeRecord) -> Self {
+    pub(crate) fn of(merge: &MergeRecord, reason: Option<&str>) -> Self {
         let members = merge.sources.iter();
         Self {
             merge_id: merge.merge_id.clone(),
             group: group(merge),
             members: members.map(|s| (s.key.clone(), s.said().clone())).collect(),
             expires: merge.sources.iter().any(|s| s.expires_at_ms.is_some()),
+            reason: reason.map(str::to_owned),
+        }
+    }
+
+    /// The veto against ever making these memories one, under a new id.
+    pub fn against(id: String, members: &[PlanSource], reason: Option<&str>) -> Self {
+        let said = |s: &PlanSource| (s.key.clone(), said_digest(&s.text));
+        let members: BTreeMap<String, Digest> = members.iter().map(said).collect();
+        let named: Vec<_> = members.iter().map(|(key, d)| (key.as_str(), d)).collect();
+        Self {
+            merge_id: id,
+            group: group_digest(&named),
+            members,
+            expires: false,
+            reason: reason.map(str::to_owned),
         }
     }
 
@@ -80,13 +101,104 @@ pub async fn vetoes(
     con: &mut impl ConnectionLike,
     partition: &str,
 ) -> Result<Vec<Veto>, StoreError> {
-    let listed = listed(con, &keys::vetoes(partition)).await?;
+    living(con, &keys::vetoes(partition)).await
+}
+
+/// The vetoes of a set that are in force.
+async fn living(con: &mut impl ConnectionLike, set: &str) -> Result<Vec<Veto>, StoreError> {
+    let listed = listed(con, set).await?;
     let expiries = expiries(con, &listed).await?;
     let living = listed
         .into_iter()
         .zip(expiries)
         .filter(|(_, left)| left.is_some());
     Ok(living.filter_map(|((veto, _), _)| veto).collect())
+}
+
+/// Who forbids a group, for the ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Forbids<'a> {
+    /// The name under which the user's vetoes are kept ([`super::partition_name`]).
+    pub partition: &'a str,
+    /// The owner of the memories.
+    pub user: &'a str,
+    /// The run in which it was decided.
+    pub run_id: &'a str,
+    /// How long the ledger keeps its entries.
+    pub ledger: Duration,
+}
+
+/// Puts a veto in force and writes it down, in one step. It lives as long as all its members can.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection; nothing was written then, unless the answer was lost.
+pub async fn forbid(
+    con: &mut impl ConnectionLike,
+    by: &Forbids<'_>,
+    mut veto: Veto,
+) -> Result<(), StoreError> {
+    let now = server_ms(con).await?;
+    let mut pipe = redis::pipe();
+    for key in veto.members.keys() {
+        pipe.cmd("PEXPIRETIME").arg(key);
+    }
+    let expiries: Vec<i64> = pipe.query_async(con).await?;
+    let first_expiry = expiries.into_iter().filter(|at| *at >= 0).min();
+    veto.expires = first_expiry.is_some();
+    let entry =
+        serde_json::to_string(&veto).map_err(|error| StoreError::Protocol(error.to_string()))?;
+    let mut pipe = redis::pipe();
+    pipe.atomic();
+    pipe.cmd("SET")
+        .arg(keys::veto(&veto.group))
+        .arg(&veto.merge_id);
+    pipe.arg("NX");
+    if let Some(at) = first_expiry {
+        pipe.arg("PXAT").arg(at);
+    }
+    pipe.ignore();
+    pipe.cmd("SADD")
+        .arg(keys::vetoes(by.partition))
+        .arg(entry)
+        .ignore();
+    let oldest = now.saturating_sub(i64::try_from(millis(by.ledger)).unwrap_or(i64::MAX));
+    pipe.cmd("XADD")
+        .arg(keys::LEDGER)
+        .arg("MINID")
+        .arg("~")
+        .arg(oldest.max(0))
+        .arg("*");
+    pipe.arg("merge_id")
+        .arg(&veto.merge_id)
+        .arg("event")
+        .arg("vetoed");
+    pipe.arg("user").arg(by.user).arg("run_id").arg(by.run_id);
+    pipe.arg("at_ms")
+        .arg(now)
+        .arg("retired")
+        .arg(veto.members.len());
+    if let Some(reason) = &veto.reason {
+        pipe.arg("reason").arg(reason);
+    }
+    pipe.ignore();
+    Ok(pipe.query_async::<()>(con).await?)
+}
+
+/// The veto of this id, if it is in force. Goes through the sets of all users.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn find_veto(
+    con: &mut impl ConnectionLike,
+    id: &str,
+) -> Result<Option<Veto>, StoreError> {
+    for set in veto_sets(con).await? {
+        let found = living(con, &set).await?;
+        if let Some(veto) = found.into_iter().find(|veto| veto.merge_id == id) {
+            return Ok(Some(veto));
+        }
+    }
+    Ok(None)
 }
 
 /// Drops those of a user's vetoes whose members are gone: of `is_there`, which says whether all

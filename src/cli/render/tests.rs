@@ -7,6 +7,7 @@ const PLAIN: Style = Style {
     color: false,
     width: 80,
     verbose: false,
+    whole: false,
 };
 
 #[test]
@@ -20,6 +21,7 @@ fn verbose_shows_whole_texts_and_every_key() {
         &sample::plan(),
         Style {
             verbose: true,
+            whole: false,
             ..PLAIN
         }
     ));
@@ -47,6 +49,7 @@ fn stored_text_cannot_drive_the_terminal() {
         color: true,
         width: 80,
         verbose: true,
+        whole: false,
     };
     for text in [
         plan(&sample::plan(), color),
@@ -56,7 +59,7 @@ fn stored_text_cannot_drive_the_terminal() {
         while let Some(at) = rest.find('\x1b') {
             let sequence: String = rest[at..].chars().take_while(|c| *c != 'm').collect();
             let own = [
-                "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[31", "\x1b[32", "\x1b[33", "\x1b[36",
+                "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[31", "\x1b[32", "\x1b[33", "\x1b[35", "\x1b[36",
             ];
             assert!(own.contains(&sequence.as_str()), "{sequence:?}");
             rest = &rest[at + 1..];

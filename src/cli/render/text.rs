@@ -1,6 +1,7 @@
 //! Text made fit for a terminal: escaped, measured, shortened, coloured.
 
 use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 /// How to dress text for one stream.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,8 @@ pub(crate) struct Style {
     pub(crate) width: usize,
     /// Whether to show everything: no shortening, every key.
     pub(crate) verbose: bool,
+    /// Whether to show memory texts whole, over as many lines as they take.
+    pub(crate) whole: bool,
 }
 
 impl Style {
@@ -30,6 +33,17 @@ impl Style {
         self.paint("2", text)
     }
 
+    /// What goes away. With [`Self::stays`] a pair that people tell apart who cannot tell red from
+    /// green; signs say the same without any colour.
+    pub(crate) fn goes(self, text: &str) -> String {
+        self.paint("35", text)
+    }
+
+    /// What is there afterwards.
+    pub(crate) fn stays(self, text: &str) -> String {
+        self.paint("36", text)
+    }
+
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("31", text)
     }
@@ -44,6 +58,17 @@ impl Style {
 
     pub(crate) fn cyan(self, text: &str) -> String {
         self.paint("36", text)
+    }
+
+    /// Memory text that begins after `indent` columns and fills the line; with `whole` as many lines
+    /// as it takes, all of them there.
+    pub(crate) fn body(self, text: &str, indent: usize) -> Vec<String> {
+        let room = self.width.saturating_sub(indent);
+        if self.whole {
+            wrap(&escape(text), room.max(20))
+        } else {
+            vec![self.fit(text, room)]
+        }
     }
 
     /// Memory text in at most `room` columns; whole with `verbose`.
@@ -117,15 +142,37 @@ pub(crate) fn columns(text: &str) -> usize {
     text.graphemes(true).map(grapheme_columns).sum()
 }
 
-/// Two for East Asian wide characters and emoji, else one: what terminals agree on.
+/// Of a cluster as a whole, such as a family of joined emoji.
 fn grapheme_columns(grapheme: &str) -> usize {
-    let wide = grapheme.chars().any(|c| {
-        matches!(u32::from(c),
-            0x1100..=0x115f | 0x2e80..=0x303e | 0x3041..=0xa4cf | 0xac00..=0xd7a3
-            | 0xf900..=0xfaff | 0xfe0f | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6
-            | 0x1f000..=0x1faff | 0x20000..=0x3fffd)
-    });
-    if wide { 2 } else { 1 }
+    grapheme.width()
+}
+
+/// Lines of at most `room` columns, broken after spaces where there are any, else between grapheme
+/// clusters, as Chinese has none.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_word_bounds() {
+        let width = columns(word);
+        let mut pieces = vec![(word, width)];
+        if width > room {
+            pieces = word.graphemes(true).map(|g| (g, columns(g))).collect();
+        }
+        for (piece, width) in pieces {
+            if used + width > room && used > 0 {
+                lines.push(std::mem::take(&mut line).trim_end().to_owned());
+                used = 0;
+                if piece == " " {
+                    continue;
+                }
+            }
+            line.push_str(piece);
+            used += width;
+        }
+    }
+    lines.push(line);
+    lines
 }
 
 /// Fills up with spaces to `room` columns.
@@ -242,7 +289,31 @@ mod tests {
         assert_eq!(short(&["only:one:000000001"]), "…000000001");
     }
 
+    #[test]
+    fn wrapped_text_keeps_its_words_and_breaks_chinese_anywhere() {
+        assert_eq!(
+            wrap("prefers window seats on flights", 14),
+            ["prefers window", "seats on", "flights"]
+        );
+        assert_eq!(
+            wrap("用户喜欢靠窗的座位", 8),
+            ["用户喜欢", "靠窗的座", "位"]
+        );
+        assert_eq!(wrap("", 8), [""]);
+    }
+
     proptest! {
+        #[test]
+        fn wrapped_text_is_all_there_and_fits(text in any::<String>(), room in 2usize..60) {
+            let escaped = escape(&text);
+            let lines = wrap(&escaped, room);
+            prop_assert!(lines.iter().all(|line| columns(line) <= room), "{lines:?}");
+            let letters = |text: &str| -> String {
+                text.chars().filter(|c| !c.is_whitespace()).collect()
+            };
+            prop_assert_eq!(letters(&lines.concat()), letters(&escaped));
+        }
+
         #[test]
         fn shortened_text_fits_and_is_harmless(text in any::<String>(), room in 2usize..60) {
             let shown = shorten(&escape(&text), room);

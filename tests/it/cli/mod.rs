@@ -8,6 +8,7 @@ mod output;
 mod plans;
 mod records;
 mod refusals;
+mod review;
 mod settings;
 mod undone;
 mod users;

@@ -231,6 +231,7 @@ impl Case {
             cascade,
             new_id: &new_id,
             ledger: LEDGER,
+            reason: None,
         };
         undo(&mut self.con, &self.functions, merge_id, &options).await
     }
