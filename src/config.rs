@@ -25,7 +25,7 @@ use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
 pub use value::{
-    Bytes, Color, CosineDistance, FieldRules, LayoutName, LogFormat, SecretUrl, Summarizer,
+    Bytes, Color, CosineDistance, FieldRules, LayoutName, LogFormat, Price, SecretUrl, Summarizer,
 };
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
@@ -348,6 +348,10 @@ settings! {
         llm_day_calls ("COUNT"): Option<u64> = "";
         /// Most LLM tokens of all workers in a day; unset = no limit
         llm_day_tokens ("COUNT"): Option<u64> = "";
+        /// Price of 1000 tokens that the LLM reads, for the number memfold_llm_cost
+        llm_input_price ("PRICE"): Price = "0";
+        /// Price of 1000 tokens that it writes
+        llm_output_price ("PRICE"): Price = "0";
         /// Percentage of all memories that all workers may retire in a day (1000 in any case); more stops them until `memfold resume`
         mass_percent ("PERCENT"): u8 = "50";
         /// Take no work while the server answers slower than this

@@ -8,9 +8,10 @@ use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
 use crate::embed::Embedder;
+use crate::store::StoreError;
 use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
-use crate::worker::{LlmLimits, OpenError, Orders, Shared, Site, WorkerOptions};
+use crate::worker::{Failure, LlmLimits, Orders, Shared, Site, WorkerOptions};
 use crate::{server, tls};
 
 /// The wait after a first failure, and the longest.
@@ -90,10 +91,18 @@ async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             Err(error) => tracing::error!("the settings stay as they were: {error}"),
         }
         let settings = settings.as_ref().unwrap_or(&context.settings);
-        Ok::<_, OpenError>((site(settings, &mut model).await?, options(args, settings)))
+        let site = site(settings, &mut model).await.map_err(failure)?;
+        Ok((site, options(args, settings)))
     })
     .await;
     Ok(Exit::Done)
+}
+
+fn failure(error: anyhow::Error) -> Failure {
+    Failure {
+        trouble: error.downcast_ref().and_then(StoreError::trouble),
+        why: format!("{error:#}"),
+    }
 }
 
 async fn site(settings: &Settings, model: &mut Model) -> anyhow::Result<Site> {
@@ -161,6 +170,8 @@ fn options(args: &Args, settings: &Settings) -> WorkerOptions {
             user_tokens: settings.llm_user_tokens,
             day_calls: settings.llm_day_calls,
             day_tokens: settings.llm_day_tokens,
+            input_price: settings.llm_input_price.0,
+            output_price: settings.llm_output_price.0,
         },
         mass: MassGuard {
             percent: settings.mass_percent,

@@ -177,6 +177,23 @@ impl Value for CosineDistance {
     }
 }
 
+/// A sum of money, in any currency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price(pub f64);
+
+impl Value for Price {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() && value >= 0.0 => Ok(Self(value)),
+            _ => Err("expected a price such as 0.0025".to_owned()),
+        }
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.0.to_string())
+    }
+}
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);

@@ -24,6 +24,9 @@ pub struct Done {
     pub result_key: String,
     /// The keys that are gone, each in the undo store.
     pub retired: Vec<String>,
+    /// When the commit was answered, in ms since the epoch by this machine's clock.
+    #[serde(skip)]
+    pub at_ms: i64,
 }
 
 /// A merge that was not made: the originals are untouched.
@@ -71,7 +74,7 @@ impl Pipeline {
             check_after: self.options.check_after,
         };
         match store::commit(&mut self.conn.clone(), &self.functions, &commit).await {
-            Ok(_) => Ok(Ok(done(merge))),
+            Ok(_) => Ok(Ok(done(merge, self.clock.now().as_millisecond()))),
             // Such as a record that is too large for the server: others are not.
             Err(CommitError::Store(error)) if error.is_answer() => {
                 Ok(Err((Reason::WriteRefused, error.to_string())))
@@ -355,11 +358,12 @@ fn result_vector(merge: &PlannedMerge, sources: &[Source]) -> Result<ResultVecto
     }
 }
 
-fn done(merge: &PlannedMerge) -> Done {
+fn done(merge: &PlannedMerge, at_ms: i64) -> Done {
     let retired = merge.sources.iter().map(|s| s.key.clone());
     Done {
         merge_id: merge.merge_id.clone(),
         result_key: merge.result_key.clone(),
         retired: retired.filter(|key| *key != merge.result_key).collect(),
+        at_ms,
     }
 }

@@ -57,8 +57,5 @@ async fn ready(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, METRICS_TYPE)],
-        shared.metrics.text(),
-    )
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], shared.numbers())
 }

@@ -2,6 +2,8 @@
 
 use redis::{ErrorKind, RedisError};
 
+use super::trouble::Trouble;
+
 /// An error of the Redis side. Each variant says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,6 +90,12 @@ pub enum StoreError {
     /// The server is at its memory limit.
     #[error("the server is out of memory: {0}; nothing more was written")]
     OutOfMemory(String),
+    /// The server reads its data in, or runs a script that does not end.
+    #[error("the server is not ready: {0}; try again in a moment")]
+    Loading(String),
+    /// The server takes no writes, to keep what it has.
+    #[error("the server takes no writes at the moment: {0}; nothing more was written")]
+    WritesRefused(String),
     /// A cluster.
     #[error(
         "the server runs in cluster mode, which is not served yet; nothing was read or written"
@@ -107,32 +115,74 @@ impl StoreError {
     pub fn is_answer(&self) -> bool {
         matches!(self, Self::Other(error) if error.code().is_some())
     }
+
+    /// What is wrong with the store as a whole; `None` = something about one answer or one user.
+    pub fn trouble(&self) -> Option<Trouble> {
+        Some(match self {
+            Self::Unreachable { .. } | Self::NotRedis(_) | Self::Lost(_) => Trouble::Connection,
+            Self::Timeout(_) => Trouble::Timeout,
+            Self::Loading(_) => Trouble::Loading,
+            Self::ReadOnly(_) => Trouble::ReadOnly,
+            Self::OutOfMemory(_) => Trouble::OutOfMemory,
+            Self::WritesRefused(_) => Trouble::WritesRefused,
+            Self::Auth(_) => Trouble::Credentials,
+            Self::Permission(_) => Trouble::NoPermission,
+            Self::NoIndex { .. } => Trouble::NoIndex,
+            Self::Indexing(_) => Trouble::Indexing,
+            Self::BadUrl(_)
+            | Self::File(_)
+            | Self::Database(_)
+            | Self::NoSearch
+            | Self::IndexUnfit { .. }
+            | Self::Cluster => Trouble::Unfit,
+            Self::Partial(_) | Self::TooLarge { .. } | Self::Protocol(_) | Self::Other(_) => {
+                return None;
+            }
+        })
+    }
 }
 
 impl From<RedisError> for StoreError {
     fn from(error: RedisError) -> Self {
         let text = error.to_string();
-        let upper = text.to_uppercase();
         if error.is_timeout() {
-            Self::Timeout(text)
-        } else if error.is_io_error() || error.is_connection_dropped() || is_cut_short(&text) {
-            Self::Lost(text)
-        } else if matches!(error.kind(), ErrorKind::AuthenticationFailed)
-            || upper.contains("WRONGPASS")
-            || upper.contains("NOAUTH")
-        {
-            Self::Auth(text)
-        } else if upper.contains("NOPERM") || upper.contains("ACL FAILURE IN SCRIPT") {
-            Self::Permission(text)
-        } else if upper.contains("READONLY") || upper.contains("READ ONLY REPLICA") {
-            Self::ReadOnly(text)
-        } else if error.code() == Some("OOM") || upper.contains("OOM COMMAND NOT ALLOWED") {
-            Self::OutOfMemory(text)
-        } else if upper.contains("UNKNOWN COMMAND") && upper.contains("FT.") {
-            Self::NoSearch
-        } else {
-            Self::Other(error)
+            return Self::Timeout(text);
         }
+        if error.is_io_error() || error.is_connection_dropped() || is_cut_short(&text) {
+            return Self::Lost(text);
+        }
+        if error.kind() == ErrorKind::AuthenticationFailed {
+            return Self::Auth(text);
+        }
+        match code(&error).as_deref() {
+            Some("WRONGPASS" | "NOAUTH") => Self::Auth(text),
+            Some("NOPERM") => Self::Permission(text),
+            // A client that waits is told of a failover by UNBLOCKED.
+            Some("READONLY" | "MASTERDOWN" | "UNBLOCKED") => Self::ReadOnly(text),
+            Some("OOM") => Self::OutOfMemory(text),
+            Some("LOADING" | "BUSY") => Self::Loading(text),
+            Some("MISCONF" | "NOREPLICAS") => Self::WritesRefused(text),
+            _ => of_words(error, text),
+        }
+    }
+}
+
+/// The code of the server's error; of the first one that has a code of its own where several
+/// commands were sent at once.
+fn code(error: &RedisError) -> Option<String> {
+    let errors = error.clone().into_server_errors()?;
+    errors.first().map(|(_, error)| error.code().to_owned())
+}
+
+/// The errors to which the server gives no code of their own.
+fn of_words(error: RedisError, text: String) -> StoreError {
+    let upper = text.to_uppercase();
+    if upper.contains("ACL FAILURE IN SCRIPT") {
+        StoreError::Permission(text)
+    } else if upper.contains("UNKNOWN COMMAND") && upper.contains("FT.") {
+        StoreError::NoSearch
+    } else {
+        StoreError::Other(error)
     }
 }
 
@@ -147,5 +197,66 @@ fn list(names: &[String]) -> String {
         "none".to_owned()
     } else {
         names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_server(line: &str) -> StoreError {
+        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        value.extract_error().unwrap_err().into()
+    }
+
+    #[test]
+    fn the_servers_codes_are_told_apart() {
+        for (line, kind) in [
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                "out-of-memory",
+            ),
+            (
+                "READONLY You can't write against a read only replica.",
+                "read-only",
+            ),
+            (
+                "UNBLOCKED force unblock from blocking operation",
+                "read-only",
+            ),
+            ("LOADING Redis is loading the dataset in memory", "loading"),
+            ("BUSY Redis is busy running a script.", "loading"),
+            (
+                "MISCONF Errors writing to the AOF file: No space left on device",
+                "writes-refused",
+            ),
+            (
+                "NOREPLICAS Not enough good replicas to write.",
+                "writes-refused",
+            ),
+            (
+                "NOPERM User memfold has no permissions to run the 'set' command",
+                "no-permission",
+            ),
+            ("ERR ACL failure in script: no permissions", "no-permission"),
+            ("NOAUTH Authentication required.", "credentials"),
+            ("ERR unknown command 'FT.INFO', with args", "unfit"),
+        ] {
+            let trouble = of_server(line).trouble();
+            assert_eq!(trouble.map(Trouble::name), Some(kind), "{line}");
+        }
+        // A memory's text in an answer is no reason.
+        let error = of_server("ERR no such value: OOM READONLY LOADING");
+        assert!(matches!(error, StoreError::Other(_)), "{error}");
+        assert_eq!(error.trouble(), None);
+    }
+
+    #[test]
+    fn a_connection_that_ends_is_no_answer() {
+        let cut = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let slow = std::io::Error::from(std::io::ErrorKind::TimedOut);
+        let kind = |error: std::io::Error| StoreError::from(RedisError::from(error)).trouble();
+        assert_eq!(kind(cut), Some(Trouble::Connection));
+        assert_eq!(kind(slow), Some(Trouble::Timeout));
     }
 }

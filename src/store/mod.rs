@@ -29,6 +29,7 @@ mod reply;
 pub mod requests;
 mod spent;
 mod state;
+mod trouble;
 mod undo;
 pub mod vetoes;
 mod visible;
@@ -50,6 +51,7 @@ pub use ledger::{
 pub use probe::{Users, probe};
 pub use spent::{Counter, Spent};
 pub use state::{Probe, UserState, remember, state, states};
+pub use trouble::Trouble;
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 
 /// Prefix of every key that memfold writes for itself.

@@ -66,6 +66,8 @@ pub struct Backlog {
     pub waiting: u64,
     /// Requests that are being worked on.
     pub pending: u64,
+    /// When the oldest of them was put there, in ms since the epoch by the server's clock.
+    pub oldest_ms: Option<i64>,
 }
 
 /// Puts requests into the stream; answers the ids.
@@ -375,19 +377,31 @@ pub async fn groups(con: &mut impl ConnectionLike) -> Result<Vec<Group>, StoreEr
         let text = |name: &str| info.get(name).and_then(reply::text).unwrap_or_default();
         let (name, pending) = (text("name"), number("pending").unwrap_or(0).max(0) as u64);
         let last = id(&text("last-delivered-id"));
-        let oldest = if pending > 0 {
+        let waiting = number("lag").unwrap_or(0).max(0) as u64;
+        let after = (last.0, last.1.saturating_add(1));
+        let (oldest, oldest_ms) = if pending > 0 {
             let mut cmd = redis::cmd("XPENDING");
             cmd.arg(REQUESTS).arg(&name);
             let summary: Value = cmd.query_async(con).await?;
             let first = reply::items(&summary).and_then(|parts| parts.get(1));
-            first.and_then(reply::text).map_or(last, |text| id(&text))
+            let first = first.and_then(reply::text).map_or(last, |text| id(&text));
+            (first, Some(first.0))
+        } else if waiting > 0 {
+            let mut cmd = redis::cmd("XRANGE");
+            cmd.arg(REQUESTS).arg(format!("{}-{}", after.0, after.1));
+            cmd.arg("+").arg("COUNT").arg(1);
+            let first = of_entries(&cmd.query_async(con).await?);
+            (after, first.first().map(|taken| id(&taken.id).0))
         } else {
-            (last.0, last.1.saturating_add(1))
+            (after, None)
         };
-        let waiting = number("lag").unwrap_or(0).max(0) as u64;
         groups.push(Group {
             name,
-            backlog: Backlog { waiting, pending },
+            backlog: Backlog {
+                waiting,
+                pending,
+                oldest_ms: oldest_ms.and_then(|ms| i64::try_from(ms).ok()),
+            },
             oldest,
         });
     }

@@ -7,7 +7,7 @@ use redis::aio::ConnectionManager;
 use tokio::sync::Mutex;
 
 use super::session::Session;
-use super::shared::now_ms;
+use super::shared::{lock, now_ms};
 use crate::store::fleet::{
     beat, forget_dead_workers, halted, measure_memory, server_ms, take_turn,
 };
@@ -30,12 +30,17 @@ impl Session {
         let mut last = None;
         loop {
             tokio::time::sleep(EVERY).await;
-            if let Err(error) = self.beat_once(ours).await {
-                return error;
-            }
-            match undone_since(&mut self.site.pipeline.conn.clone(), &mut last).await {
+            let told = match self.beat_once(ours).await {
+                Ok(()) => undone_since(&mut self.site.pipeline.conn.clone(), &mut last).await,
+                Err(error) => Err(error),
+            };
+            match told {
                 Ok(undone) => self.shared.metrics.undone(undone),
-                Err(error) => return error,
+                // The next beat comes anyway.
+                Err(error) => match self.hold(error) {
+                    Ok(_) => continue,
+                    Err(error) => return error,
+                },
             }
             if let Err(error) = self.tidy(ours).await {
                 self.shared
@@ -47,7 +52,7 @@ impl Session {
     pub(super) async fn beat_once(&self, ours: &Mutex<Queue>) -> Result<(), StoreError> {
         let mut conn = self.site.pipeline.conn.clone();
         let began = Instant::now();
-        server_ms(&mut conn).await?;
+        let server_now = server_ms(&mut conn).await?;
         let latency = began.elapsed();
         let halt = halted(&mut conn).await?;
         if halt.is_some() != self.shared.is_halted() {
@@ -66,16 +71,13 @@ impl Session {
                 .warn("gate", &format!("no work is taken: {why}"));
         }
         self.shared.tell(|beat| beat.waiting_for.clone_from(&gate));
-        if let Ok(mut found) = self.gate.lock() {
-            *found = gate;
-        }
+        *lock(&self.gate) = gate;
         let told = self.shared.heartbeat();
         beat(&mut conn, &told, TTL).await?;
         let mut ours = ours.lock().await;
         ours.keep(&self.shared.in_hand()).await?;
         let backlog = ours.backlog().await?;
-        let (ready, halted) = (self.shared.is_ready(), self.shared.is_halted());
-        self.shared.metrics.beat(&told, backlog, ready, halted);
+        self.shared.metrics.backlog(backlog, server_now);
         Ok(())
     }
 

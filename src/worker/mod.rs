@@ -10,6 +10,7 @@
 //! all of them connect again and go on from what stands there.
 
 pub mod breaker;
+pub mod hold;
 pub mod limits;
 pub mod metrics;
 pub mod schedule;
@@ -30,6 +31,8 @@ use redis::aio::ConnectionManager;
 use sha2::{Digest as _, Sha256};
 
 use crate::merge::Pipeline;
+use crate::store::{StoreError, Trouble};
+use crate::summarize::llm::Usage;
 use limits::MassGuard;
 use schedule::{OffPeak, Rules};
 pub use shared::Shared;
@@ -73,7 +76,7 @@ pub struct WorkerOptions {
 }
 
 /// What the LLM may cost; `None` = no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LlmLimits {
     /// Calls in one run over a user.
     pub run_calls: Option<u64>,
@@ -87,6 +90,19 @@ pub struct LlmLimits {
     pub day_calls: Option<u64>,
     /// Tokens of all workers in a day.
     pub day_tokens: Option<u64>,
+    /// The price of 1,000 tokens that it reads, in any currency.
+    pub input_price: f64,
+    /// The price of 1,000 tokens that it writes.
+    pub output_price: f64,
+}
+
+impl LlmLimits {
+    /// What tokens cost.
+    pub fn cost(&self, usage: Usage) -> f64 {
+        (usage.prompt_tokens as f64 * self.input_price
+            + usage.completion_tokens as f64 * self.output_price)
+            / 1000.0
+    }
 }
 
 impl WorkerOptions {
@@ -113,13 +129,28 @@ enum End {
     /// The worker is to stop.
     Stopped,
     /// The store failed: connect again.
-    Failed(String),
+    Failed(Failure),
     /// The settings changed: begin again with the new ones.
     Reload,
 }
 
-/// Why a site could not be opened, in words.
-pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
+/// Why a session ended, or could not begin.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is wrong with the store; `None` = something else, such as a model that cannot be loaded.
+    pub trouble: Option<Trouble>,
+    /// The error in words.
+    pub why: String,
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self {
+            trouble: error.trouble(),
+            why: error.to_string(),
+        }
+    }
+}
 
 /// Set from outside.
 #[derive(Clone, Debug, Default)]
@@ -135,42 +166,24 @@ pub struct Orders {
 pub async fn run(
     shared: &Arc<Shared>,
     orders: &Orders,
-    mut open: impl AsyncFnMut() -> Result<(Site, WorkerOptions), OpenError>,
+    mut open: impl AsyncFnMut() -> Result<(Site, WorkerOptions), Failure>,
 ) {
-    let mut failures = 0u32;
     while !orders.stop.load(Ordering::Relaxed) {
         orders.reload.store(false, Ordering::Relaxed);
         let end = match open().await {
             Ok((site, options)) => {
-                let began = std::time::Instant::now();
-                let end = session::Session::new(shared, orders, site, options)
-                    .run()
-                    .await;
-                if began.elapsed() > Duration::from_secs(60) {
-                    failures = 0;
-                }
-                end
+                let session = session::Session::new(shared, orders, site, options);
+                session.run().await
             }
-            Err(error) => End::Failed(error.to_string()),
+            Err(failure) => End::Failed(failure),
         };
         match end {
             End::Stopped => return,
-            End::Reload => {
-                tracing::info!("the settings were read again");
-                failures = 0;
-            }
-            End::Failed(error) => {
-                failures += 1;
-                shared.failed(&error);
+            End::Reload => tracing::info!("the settings were read again"),
+            End::Failed(failure) => {
                 shared.ready(false);
-                shared.warn(
-                    "store",
-                    &format!("the store cannot be used: {error}; trying again"),
-                );
-                let wait = Duration::from_millis(500).saturating_mul(1 << failures.min(6));
-                shared
-                    .pause(orders, wait.mul_f64(0.5 + rand::random::<f64>() / 2.0))
-                    .await;
+                let wait = shared.troubled(&failure);
+                shared.pause(orders, wait).await;
             }
         }
     }

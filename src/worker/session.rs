@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::FuturesUnordered;
@@ -11,6 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use super::shared::lock;
 use super::work::Worked;
 use super::{End, GRACE, Orders, Shared, Site, WorkerOptions};
 use crate::store::StoreError;
@@ -33,6 +34,8 @@ pub(super) struct Session {
     pub(super) stop: Arc<AtomicBool>,
     /// Why no work is taken; the beat finds out.
     pub(super) gate: std::sync::Mutex<Option<String>>,
+    /// Requests that were taken and wait for the store to be well again.
+    pub(super) again: std::sync::Mutex<VecDeque<Taken>>,
     /// One for each user that may be worked on at once.
     pub(super) hands: Arc<Semaphore>,
 }
@@ -60,7 +63,8 @@ impl Session {
             site,
             options,
             stop,
-            gate: std::sync::Mutex::new(None),
+            gate: std::sync::Mutex::default(),
+            again: std::sync::Mutex::default(),
             hands,
         }
     }
@@ -74,7 +78,7 @@ impl Session {
     pub(super) async fn run(self) -> End {
         match self.try_run().await {
             Ok(end) => end,
-            Err(error) => End::Failed(error.to_string()),
+            Err(error) => End::Failed(error.into()),
         }
     }
 
@@ -121,10 +125,10 @@ impl Session {
 
     /// Takes requests, one for each free hand; returns only on an error.
     async fn fetch(&self, mut queue: Queue, send: UnboundedSender<InHand>) -> StoreError {
-        let mut again: VecDeque<Taken> = match queue.own().await {
-            Ok(own) => own.into(),
+        match queue.own().await {
+            Ok(own) => self.again().extend(own),
             Err(error) => return error,
-        };
+        }
         let mut look_at = Instant::now();
         loop {
             // Never closed.
@@ -136,18 +140,43 @@ impl Session {
                 tokio::time::sleep(WAIT).await;
                 continue;
             }
-            let taken = match again.pop_front() {
+            let waiting = self.again().pop_front();
+            let taken = match waiting {
                 Some(taken) => Ok(Some(taken)),
                 None => self.next(&mut queue, &mut look_at).await,
             };
             match taken {
                 // The gate was closed while it was waited for.
-                Ok(Some(taken)) if self.closed() => again.push_front(taken),
+                Ok(Some(taken)) if self.closed() => self.again().push_front(taken),
                 // Where nobody works any more, the request stays pending.
                 Ok(Some(taken)) => drop(send.send(InHand { taken, hand })),
                 Ok(None) => {}
-                Err(error) => return error,
+                Err(error) => {
+                    drop(hand);
+                    if let Err(error) = self.weather(error).await {
+                        return error;
+                    }
+                }
             }
+        }
+    }
+
+    pub(super) fn again(&self) -> MutexGuard<'_, VecDeque<Taken>> {
+        lock(&self.again)
+    }
+
+    /// Waits where that is enough; gives back an error that ends the session.
+    pub(super) async fn weather(&self, error: StoreError) -> Result<(), StoreError> {
+        let wait = self.hold(error)?;
+        self.shared.pause(&self.orders, wait).await;
+        Ok(())
+    }
+
+    /// Takes no work for a while, how long is given; gives back an error that ends the session.
+    pub(super) fn hold(&self, error: StoreError) -> Result<Duration, StoreError> {
+        match error.trouble() {
+            Some(trouble) if trouble.passes() => Ok(self.shared.troubled(&error.into())),
+            _ => Err(error),
         }
     }
 
@@ -170,8 +199,8 @@ impl Session {
 
     /// Whether no work is to be taken.
     pub(super) fn closed(&self) -> bool {
-        let gate = self.gate.lock().is_ok_and(|gate| gate.is_some());
-        gate || self.shared.is_halted() || self.orders.pending()
+        let gate = lock(&self.gate).is_some();
+        gate || self.shared.is_held() || self.shared.is_halted() || self.orders.pending()
     }
 
     /// Works on requests, several users at once, until the session is to end.
@@ -187,8 +216,11 @@ impl Session {
                 biased;
                 () = &mut over => break None,
                 Some(worked) = running.next(), if !running.is_empty() => {
-                    if let Worked::StoreFailed(error) = worked {
-                        break Some(error);
+                    if let Worked::StoreFailed(taken, error) = worked {
+                        self.again().push_back(*taken);
+                        if let Err(error) = self.hold(error) {
+                            break Some(error);
+                        }
                     }
                 }
                 Some(in_hand) = requests.recv() => running.push(self.work(ours, in_hand)),
@@ -202,7 +234,7 @@ impl Session {
             tracing::warn!("runs were abandoned: they did not end in time");
         }
         match failed {
-            Some(error) => Ok(End::Failed(error)),
+            Some(error) => Ok(End::Failed(error.into())),
             None if self.orders.stop.load(Ordering::Relaxed) => Ok(End::Stopped),
             None => Ok(End::Reload),
         }

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::Failure;
 use super::Orders;
 use super::breaker::Breaker;
+use super::hold::Hold;
 use super::limits::{Batch, Flood};
-use super::metrics::Metrics;
+use super::metrics::{Metrics, Now};
 use crate::store::fleet::{Heartbeat, Running};
 
 /// The LLM is tried again so long after an outage at first …
@@ -28,6 +30,7 @@ pub struct Shared {
     breaker: Mutex<Breaker>,
     batch: Mutex<Batch>,
     flood: Mutex<Flood>,
+    hold: Mutex<Hold>,
     ready: AtomicBool,
     halted: AtomicBool,
     /// Its numbers.
@@ -51,6 +54,7 @@ impl Shared {
             breaker: Mutex::new(Breaker::new(BREAKER_FIRST, BREAKER_LONGEST)),
             batch: Mutex::default(),
             flood: Mutex::default(),
+            hold: Mutex::default(),
             ready: AtomicBool::new(false),
             halted: AtomicBool::new(false),
             metrics: Metrics::default(),
@@ -76,7 +80,23 @@ impl Shared {
         beat.at_ms = now_ms();
         beat.running = lock(&self.running).values().cloned().collect();
         beat.rss_bytes = rss_bytes();
+        if beat.breaker.is_some() {
+            beat.breaker = Some(self.breaker().state(beat.at_ms).name().to_owned());
+        }
+        if let Some(why) = lock(&self.hold).why(Instant::now()) {
+            beat.waiting_for = Some(why.to_owned());
+        }
         beat
+    }
+
+    /// Its numbers in the text format of Prometheus.
+    pub fn numbers(&self) -> String {
+        self.metrics.text(&Now {
+            beat: self.heartbeat(),
+            ready: self.is_ready(),
+            halted: self.is_halted(),
+            trouble: lock(&self.hold).trouble(Instant::now()),
+        })
     }
 
     /// Changes what it tells of itself.
@@ -89,6 +109,22 @@ impl Shared {
             beat.last_error = Some(error.to_owned());
             beat.last_error_ms = Some(now_ms());
         });
+    }
+
+    /// Takes note of a failure that work has to wait for; gives how long.
+    pub(super) fn troubled(&self, failure: &Failure) -> Duration {
+        let Failure { trouble, why } = failure;
+        self.metrics.troubled(*trouble);
+        self.failed(why);
+        let wait = lock(&self.hold).begin(*trouble, why, Instant::now(), rand::random());
+        let kind = trouble.map_or("other", |trouble| trouble.name());
+        self.warn(kind, &format!("no work is taken ({kind}): {why}"));
+        wait
+    }
+
+    /// Whether a wait for the store is in force.
+    pub(super) fn is_held(&self) -> bool {
+        lock(&self.hold).why(Instant::now()).is_some()
     }
 
     pub(super) fn began(&self, id: &str, running: Running) {
@@ -124,7 +160,8 @@ impl Shared {
             let error = beat.last_error.as_deref().unwrap_or("not connected yet");
             return Some(format!("the store cannot be used: {error}"));
         }
-        let why = beat.waiting_for.as_ref()?;
+        let hold = lock(&self.hold);
+        let why = hold.why(Instant::now()).or(beat.waiting_for.as_deref())?;
         Some(format!("no work is taken: {why}"))
     }
 
@@ -189,7 +226,7 @@ pub(super) fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -52,7 +52,17 @@ impl Session {
                     tracing::debug!(users = found.users, due = found.due, "looked for due users");
                 }
                 Ok(None) => soon = false,
-                Err(error) => return error,
+                // What was asked is asked again; a question that the index answers in part, too.
+                Err(error) => {
+                    soon = true;
+                    match error {
+                        StoreError::Partial(_) => self.shared.warn("sweep", &error.to_string()),
+                        error => match self.weather(error).await {
+                            Ok(()) => continue,
+                            Err(error) => return error,
+                        },
+                    }
+                }
             }
             let wait = if soon { SOON.min(every) } else { every };
             tokio::time::sleep(wait.mul_f64(0.9 + rand::random::<f64>() / 5.0)).await;

@@ -19,7 +19,7 @@ use super::user_hash;
 use crate::merge::{MergeError, Pipeline, Tended, Told};
 use crate::store::fleet::{Halt, RunEntry, Running, halt, record_run, server_ms};
 use crate::store::requests::{Queue, Request, Taken, request};
-use crate::store::{Counter, LeaseError, Spent, StoreError, UserState, state};
+use crate::store::{Counter, LeaseError, Spent, StoreError, Trouble, UserState, state};
 
 /// A request that was taken so often takes its worker down with it.
 const DELIVERIES_MOST: u64 = 10;
@@ -33,7 +33,7 @@ pub(super) enum Worked {
     /// It is done, or another will do it.
     Done,
     /// The store failed; the request waits.
-    StoreFailed(String),
+    StoreFailed(Box<Taken>, StoreError),
 }
 
 /// What a run is made with, apart from the pipeline.
@@ -48,13 +48,14 @@ impl Session {
     pub(super) async fn work(&self, ours: &Mutex<Queue>, in_hand: InHand) -> Worked {
         let InHand { taken, hand: _hand } = in_hand;
         let done = match self.try_work(ours, &taken).await {
-            Ok(done) => done,
-            Err(error) => return Worked::StoreFailed(error.to_string()),
+            Ok(true) => ours.lock().await.done(&taken.id).await,
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
         };
-        if done && let Err(error) = ours.lock().await.done(&taken.id).await {
-            return Worked::StoreFailed(error.to_string());
+        match done {
+            Ok(()) => Worked::Done,
+            Err(error) => Worked::StoreFailed(Box::new(taken), error),
         }
-        Worked::Done
     }
 
     /// Whether the request is done; else it stays pending.
@@ -149,7 +150,11 @@ impl Session {
         };
         let batch = means.batch;
         self.settle(&pipeline, means, &result).await?;
-        if let Err(MergeError::Midway { retired, .. }) = &result {
+        if let Err(MergeError::Midway {
+            merges, retired, ..
+        }) = &result
+        {
+            self.shared.metrics.merged(*merges as u64, *retired as u64);
             self.count_retired(user, *retired as u64, now).await?;
         }
         let mut entry = RunEntry {
@@ -164,6 +169,8 @@ impl Session {
         };
         match result {
             Ok(tended) => {
+                // By this machine's clock, as the merges.
+                let asked_ms = asked_ms + now_ms() - (now + entry.took_ms as i64);
                 let way = (batch, asked_ms);
                 self.ended(asked, known, &mut entry, &tended, way).await
             }
@@ -177,10 +184,10 @@ impl Session {
                 Ok(false)
             }
             Err(error) => {
-                if let Some(error) = self.store_error(&error).await {
-                    return Err(error);
-                }
-                let error = error.to_string();
+                let error = match self.of_store(error).await {
+                    Ok(error) => return Err(error),
+                    Err(error) => error.to_string(),
+                };
                 self.failed(user, cause, &error, known.failures, now).await;
                 entry.error = Some(error);
                 record_run(&mut self.site.pipeline.conn.clone(), &entry).await?;
@@ -245,12 +252,11 @@ impl Session {
             let (asked, failed) = tended.asked;
             self.shared.batch().ended(asked, failed);
         }
-        let breaker = self.shared.breaker().state(now_ms());
-        self.shared.metrics.llm(llm.calls(), llm.tokens());
+        let cost = self.options.llm.cost(llm.usage());
+        self.shared.metrics.llm(llm.calls(), llm.usage(), cost);
         self.shared.tell(|beat| {
             beat.llm_calls += llm.calls();
             beat.llm_tokens += llm.tokens();
-            beat.breaker = Some(breaker.name().to_owned());
         });
         let mut conn = pipeline.conn.clone();
         if let Some(budget) = means.budget {
@@ -285,13 +291,7 @@ impl Session {
             beat.last_success_ms = Some(now_ms());
         });
         let metrics = &self.shared.metrics;
-        metrics.run_ended(tended.unchanged, entry.took_ms);
-        let reaction_ms = entry.at_ms + entry.took_ms as i64 - asked_ms;
-        let memories = tended.memories as u64;
-        metrics.merged(entry.merged, entry.retired, memories, reaction_ms);
-        for (&reason, &groups) in &tended.left {
-            metrics.left(reason, groups as u64);
-        }
+        metrics.run_ended(tended, entry.took_ms, asked_ms);
         if retired > 0 {
             self.count_retired(user, entry.retired, entry.at_ms).await?;
         }
@@ -384,24 +384,26 @@ impl Session {
         }
     }
 
-    /// The error of a store that cannot be used for any user at the moment; `None` where it is this
+    /// The error of a store that cannot be used for any user at the moment; the inner error is this
     /// user's alone.
-    async fn store_error(&self, error: &MergeError) -> Option<StoreError> {
+    async fn of_store(&self, error: MergeError) -> Result<StoreError, MergeError> {
         let error = match error {
+            MergeError::Midway { error, .. } => return Box::pin(self.of_store(*error)).await,
             MergeError::Store(error) => error,
-            MergeError::Midway { error, .. } => return Box::pin(self.store_error(error)).await,
-            _ => return None,
+            other => return Err(other),
         };
-        let message = || StoreError::Lost(error.to_string());
-        match error {
-            StoreError::Partial(_) | StoreError::Protocol(_) | StoreError::Other(_) => None,
-            StoreError::Timeout(_) | StoreError::Lost(_) => {
-                // One user's answer may be too slow or too large, while others are well.
-                let mut conn = self.site.pipeline.conn.clone();
-                server_ms(&mut conn).await.is_err().then(message)
+        let is_all = match error.trouble() {
+            None => false,
+            // One answer may be too slow or too large, one key out of bounds, while others are well.
+            Some(Trouble::Timeout | Trouble::Connection) => {
+                server_ms(&mut self.site.pipeline.conn.clone())
+                    .await
+                    .is_err()
             }
-            _ => Some(StoreError::Lost(error.to_string())),
-        }
+            Some(Trouble::NoPermission) => false,
+            Some(_) => true,
+        };
+        if is_all { Ok(error) } else { Err(error.into()) }
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn report() -> Report {
             .iter()
             .map(|source| source.key.clone())
             .collect(),
+        at_ms: 0,
     };
     Report {
         run_id: "01K9RUN0000000000000000000".into(),

@@ -224,7 +224,8 @@ pub struct Llm {
     /// Requests that may be under way at once, of all runs.
     slots: Arc<Semaphore>,
     calls: AtomicU64,
-    tokens: AtomicU64,
+    prompt_tokens: AtomicU64,
+    completion_tokens: AtomicU64,
     unanswered: AtomicU32,
     outage: OnceLock<LlmError>,
 }
@@ -251,7 +252,8 @@ impl Llm {
             settings,
             dialect: Arc::default(),
             calls: AtomicU64::new(0),
-            tokens: AtomicU64::new(0),
+            prompt_tokens: AtomicU64::new(0),
+            completion_tokens: AtomicU64::new(0),
             unanswered: AtomicU32::new(0),
             outage: OnceLock::new(),
         })
@@ -272,7 +274,8 @@ impl Llm {
             dialect: Arc::clone(&self.dialect),
             slots: Arc::clone(&self.slots),
             calls: AtomicU64::new(0),
-            tokens: AtomicU64::new(0),
+            prompt_tokens: AtomicU64::new(0),
+            completion_tokens: AtomicU64::new(0),
             unanswered: AtomicU32::new(0),
             outage: OnceLock::new(),
         }
@@ -294,9 +297,18 @@ impl Llm {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Prompt and completion tokens that the server has reported so far, unusable answers included.
+    /// Tokens that the server has reported so far, unusable answers included.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            prompt_tokens: self.prompt_tokens.load(Ordering::Relaxed),
+            completion_tokens: self.completion_tokens.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Prompt and completion tokens together.
     pub fn tokens(&self) -> u64 {
-        self.tokens.load(Ordering::Relaxed)
+        let usage = self.usage();
+        usage.prompt_tokens.saturating_add(usage.completion_tokens)
     }
 
     /// Why this client sends nothing more: the first error that further questions would meet too.
@@ -368,10 +380,13 @@ impl Llm {
         let prompt = self.prompt.render(&request)?;
         let completion = self.complete(model, &prompt, request.sources).await?;
         let usage = completion.usage.unwrap_or_default();
-        self.tokens.fetch_add(
-            usage.prompt_tokens.saturating_add(usage.completion_tokens),
-            Ordering::Relaxed,
-        );
+        let counts = [
+            (&self.prompt_tokens, usage.prompt_tokens),
+            (&self.completion_tokens, usage.completion_tokens),
+        ];
+        for (count, tokens) in counts {
+            count.fetch_add(tokens, Ordering::Relaxed);
+        }
         let limit = self.settings.max_output_tokens;
         let answer = answer::read(&completion, &prompt, request.sources, limit)?;
         let answer = match &mask {

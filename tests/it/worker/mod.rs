@@ -5,9 +5,12 @@ mod ops;
 mod quiet;
 mod requests;
 mod stops;
+mod troubles;
 mod vetoes;
 mod ways;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -163,6 +166,29 @@ fn kill(worker: &Worker, signal: &str) {
     let pid = worker.0.as_ref().unwrap().id().to_string();
     let ended: Output = Command::new("kill").args([signal, &pid]).output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
+}
+
+/// A port that is free now.
+fn free() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Status line and body of an answer; empty while nobody answers.
+fn get(port: u16, path: &str) -> (String, String) {
+    let mut text = String::new();
+    if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
+        let _ = write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        );
+        let _ = stream.read_to_string(&mut text);
+    }
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+    (
+        head.lines().next().unwrap_or_default().to_owned(),
+        body.to_owned(),
+    )
 }
 
 /// Waits until a condition holds.

@@ -1,32 +1,8 @@
 //! What a worker tells over HTTP.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 
-use super::{Case, until};
-
-/// A port that is free now.
-fn free() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// Status line and body of an answer; empty while nobody answers.
-fn get(port: u16, path: &str) -> (String, String) {
-    let mut text = String::new();
-    if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
-        let _ = write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        );
-        let _ = stream.read_to_string(&mut text);
-    }
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
-    (
-        head.lines().next().unwrap_or_default().to_owned(),
-        body.to_owned(),
-    )
-}
+use super::{Case, free, get, until};
 
 #[tokio::test]
 async fn health_readiness_and_numbers_are_told() {
