@@ -334,7 +334,7 @@ settings! {
         after_failures ("COUNT"): u32 = "3";
         /// Times of scheduled work as a cron expression with time zone, such as "* 1-5 * * * Europe/Berlin"; unset = always
         off_peak ("CRON"): Option<OffPeak> = "";
-        /// Shared user ids, comma-separated, that are worked on as well, such as system
+        /// Shared user ids, comma-separated, that are worked on as well: system, or "" for memories of nobody
         shared_users ("USERS"): Vec<String> = "";
         /// Users that one worker works on at once
         concurrency ("COUNT"): usize = "2";
@@ -522,7 +522,7 @@ impl Texts<'_> {
         let (text, origin) = self.find(setting);
         let value = T::parse(&text).map_err(|expected| ConfigError::Invalid {
             place: place(setting, &origin),
-            value: if secret(name) {
+            value: if T::SECRET {
                 "***".to_owned()
             } else {
                 text.clone()
@@ -551,10 +551,6 @@ impl Texts<'_> {
             _ => (setting.default.to_owned(), Origin::Default),
         }
     }
-}
-
-fn secret(name: &str) -> bool {
-    name.ends_with("_key") || name.ends_with("_url")
 }
 
 fn place(setting: &Setting, origin: &Origin) -> String {

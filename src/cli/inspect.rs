@@ -73,7 +73,7 @@ async fn users_of(
     look: &Look,
 ) -> Option<Vec<String>> {
     let field = look.user_field.as_deref()?;
-    users_by(conn, facts, field, |user| Some(user.to_owned()))
+    users_by(conn, facts, field, |user| user.map(str::to_owned))
         .await
         .ok()
 }

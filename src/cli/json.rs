@@ -32,7 +32,11 @@ impl Users {
     }
 
     /// The text after the last user.
-    pub(crate) fn end(&self, server: Option<Server>) -> serde_json::Result<String> {
+    pub(crate) fn end(
+        &self,
+        server: Option<Server>,
+        left_out: &[String],
+    ) -> serde_json::Result<String> {
         let mut text = match self.begun {
             true => "\n  ]".to_owned(),
             false => format!("{}[]", begin()),
@@ -40,6 +44,10 @@ impl Users {
         if let Some(server) = server {
             text.push_str(",\n  \"server\": ");
             text.push_str(&indented(&server, "  ")?);
+        }
+        if !left_out.is_empty() {
+            text.push_str(",\n  \"left_out\": ");
+            text.push_str(&indented(&left_out, "  ")?);
         }
         text.push_str("\n}\n");
         Ok(text)

@@ -11,9 +11,7 @@ use crate::layout::FieldUse;
 use crate::merge::Pipeline;
 use crate::store::cost;
 use crate::store::records::sample;
-
-/// User ids that stand for everybody or nobody: what an agent stores without knowing its user.
-const SHARED_USERS: [&str; 2] = ["", "system"];
+use crate::worker::SHARED_USERS;
 
 /// Records that are looked at for names of fields.
 const SAMPLES: usize = 100;
@@ -25,7 +23,8 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
 entry is the plan, else {user, run_id, merged, not_committed, llm, stopped, plan}; a user that
-failed has {user, error}. --stats adds {server: {…}}. The file of --plan-out has the vectors as well.
+failed has {user, error}. --all-users adds {left_out: [shared ids that were found]}, --stats
+{server: {…}}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run
@@ -41,7 +40,7 @@ pub(super) struct Args {
     /// A user whose memories to merge, exactly as stored; can be given several times
     #[arg(long, value_name = "NAME")]
     user: Vec<String>,
-    /// All users, except the shared ids "" and "system" unless --user names them
+    /// All users that the index names, except the shared ids "" (nobody) and "system" unless --user names them
     #[arg(long)]
     all_users: bool,
     /// Only show what would be done; write nothing (an LLM, if configured, is asked)
@@ -76,7 +75,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     };
     let mut plans = Vec::new();
     let mut some_merge = false;
-    for user in users(args, &pipeline).await? {
+    for (user, named) in users(args, &pipeline, &mut results).await? {
+        results.named = named;
         if !args.dry_run {
             results.merge(&user).await?;
         } else if let Some(plan) = results.plan(&user).await? {
@@ -133,18 +133,29 @@ async fn warn_of_names(context: &Context, pipeline: &Pipeline) -> anyhow::Result
     Ok(())
 }
 
-/// The users named, then all others if asked for; each once.
-async fn users(args: &Args, pipeline: &Pipeline) -> anyhow::Result<Vec<String>> {
-    let mut users = args.user.clone();
-    if args.all_users {
-        let known = open::all_users(pipeline).await?;
-        users.extend(known.into_iter().filter(|user| !shared(user)));
+/// The users named, then all others if asked for; each once, with whether it was named.
+async fn users(
+    args: &Args,
+    pipeline: &Pipeline,
+    results: &mut Results<'_>,
+) -> anyhow::Result<Vec<(String, bool)>> {
+    let mut users: Vec<(String, bool)> = Vec::new();
+    for user in &args.user {
+        if users.iter().all(|(known, _)| known != user) {
+            users.push((user.clone(), true));
+        }
     }
-    let mut seen = std::collections::HashSet::new();
-    users.retain(|user| seen.insert(user.clone()));
+    if args.all_users {
+        let mut others = open::all_users(pipeline).await?;
+        others.retain(|user| !args.user.contains(user));
+        let (shared, others): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|user| SHARED_USERS.contains(&user.as_str()));
+        users.extend(others.into_iter().map(|user| (user, false)));
+        if users.is_empty() && shared.is_empty() {
+            results.note("the index names no users; `memfold doctor` says what is in it");
+        }
+        results.leave_out(shared);
+    }
     Ok(users)
-}
-
-fn shared(user: &str) -> bool {
-    SHARED_USERS.contains(&user)
 }

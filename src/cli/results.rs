@@ -22,6 +22,10 @@ pub(super) struct Results<'a> {
     memories: usize,
     /// What the run cost the server, if asked.
     server: Option<json::Server>,
+    /// Whether the next user was named: it is no error if one that the index named is gone by now.
+    pub(super) named: bool,
+    /// Shared ids that were found and left out.
+    left_out: Vec<String>,
     exit: Exit,
     /// The store failed: it would fail for every further user too.
     over: bool,
@@ -39,6 +43,8 @@ impl<'a> Results<'a> {
             first: true,
             memories: 0,
             server: None,
+            named: true,
+            left_out: Vec::new(),
             exit: Exit::Done,
             over: false,
         }
@@ -67,6 +73,9 @@ impl<'a> Results<'a> {
             Ok(plan) => plan,
             Err(error) => return self.failed(user, error.into()).map(|()| None),
         };
+        if is_absent(&plan) && !self.named {
+            return Ok(None);
+        }
         if is_absent(&plan) {
             let error = self.no_such_user(user).await;
             return self.failed(user, error).map(|()| None);
@@ -114,6 +123,18 @@ impl<'a> Results<'a> {
         self.server = Some(server);
     }
 
+    /// Tells which shared ids are left out.
+    pub(super) fn leave_out(&mut self, shared: Vec<String>) {
+        if !shared.is_empty() {
+            let names: Vec<String> = shared.iter().map(|name| render::user(name)).collect();
+            let names = names.join(" and ");
+            self.note(&format!(
+                "left out, as ids that several may share: {names}; --user takes one in"
+            ));
+        }
+        self.left_out = shared;
+    }
+
     /// A message for people, left out with `--json`.
     pub(super) fn note(&self, text: &str) {
         if !self.json {
@@ -125,7 +146,9 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            self.context.out.piece(&self.document.end(self.server)?)?;
+            self.context
+                .out
+                .piece(&self.document.end(self.server, &self.left_out)?)?;
         }
         Ok(self.exit)
     }
@@ -139,6 +162,9 @@ impl<'a> Results<'a> {
             Ok(report) => report,
             Err(error) => return self.failed(user, error.into()),
         };
+        if is_absent(&report.plan) && !self.named {
+            return Ok(());
+        }
         if is_absent(&report.plan) && !report.stopped {
             let error = self.no_such_user(user).await;
             return self.failed(user, error);
@@ -258,6 +284,7 @@ fn groups_exit(groups: &[GroupLeft]) -> Exit {
 fn near_names(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let fold = |name: &str| name.trim().to_lowercase();
     let mut near: Vec<(usize, String)> = known
+        .filter(|other| other != name)
         .map(|other| (crate::config::edits(&fold(name), &fold(&other)), other))
         .filter(|(edits, other)| *edits <= 2 && (*edits == 0 || 2 * edits < other.chars().count()))
         .collect();
@@ -276,6 +303,7 @@ mod tests {
             near_names("alice", known.clone().into_iter()),
             [" alice ", "Alice", "alicia"]
         );
+        assert_eq!(near_names("bob", known.clone().into_iter()), [""; 0]);
         assert_eq!(near_names("用户", known.clone().into_iter()), ["用户一"]);
         assert_eq!(
             near_names("zoe", known.clone().into_iter()),

@@ -148,6 +148,14 @@ impl Model {
     }
 }
 
+/// A list has no way to hold the empty id but by its quotes.
+fn shared_id(name: &String) -> String {
+    match name.as_str() {
+        "\"\"" => String::new(),
+        name => name.to_owned(),
+    }
+}
+
 fn options(args: &Args, settings: &Settings) -> WorkerOptions {
     WorkerOptions {
         rules: Rules {
@@ -161,7 +169,7 @@ fn options(args: &Args, settings: &Settings) -> WorkerOptions {
         after_failures: settings.after_failures,
         off_peak: settings.off_peak.clone(),
         only: (!args.user.is_empty()).then(|| args.user.iter().cloned().collect()),
-        shared: settings.shared_users.iter().cloned().collect(),
+        shared: settings.shared_users.iter().map(shared_id).collect(),
         concurrency: settings.concurrency,
         llm: LlmLimits {
             run_calls: settings.llm_max_calls,

@@ -213,6 +213,13 @@ fn unusable_values_name_their_place() {
 }
 
 #[test]
+fn a_key_shape_is_no_secret() {
+    let flags = sources(&[("custom_key", "notes:{uid}")], &[], None);
+    let error = Settings::load(&flags).unwrap_err().to_string();
+    assert!(error.contains("notes:{uid}"), "{error}");
+}
+
+#[test]
 fn secrets_are_in_no_message() {
     let (_dir, path) = file("llm_key = hunter2");
     let (_dir2, missing) = file("");

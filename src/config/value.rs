@@ -19,6 +19,9 @@ pub(crate) trait Value: Sized {
     /// The only texts allowed, where there are few.
     const CHOICES: &'static [&'static str] = &[];
 
+    /// Whether its text form may be in no message.
+    const SECRET: bool = false;
+
     /// Reads the text form; the error says what is expected.
     fn parse(text: &str) -> Result<Self, String>;
 
@@ -28,6 +31,7 @@ pub(crate) trait Value: Sized {
 
 impl<T: Value> Value for Option<T> {
     const CHOICES: &'static [&'static str] = T::CHOICES;
+    const SECRET: bool = T::SECRET;
 
     fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
@@ -224,6 +228,8 @@ impl Value for Bytes {
 
 /// A secret without any part that may be shown.
 impl Value for SecretString {
+    const SECRET: bool = true;
+
     fn parse(text: &str) -> Result<Self, String> {
         String::parse(text).map(Self::from)
     }
@@ -250,6 +256,8 @@ impl SecretUrl {
 }
 
 impl Value for SecretUrl {
+    const SECRET: bool = true;
+
     fn parse(text: &str) -> Result<Self, String> {
         if text.contains("://") {
             Ok(Self(text.to_owned().into()))

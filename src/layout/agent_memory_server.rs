@@ -2,6 +2,7 @@
 //! rules of that server's own compaction where it has some.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -44,6 +45,16 @@ const RULED: [&str; 6] = [
     EXTRACTED,
     PINNED,
 ];
+/// Seconds since the epoch, where they are there.
+const DATES: [&str; 5] = [
+    "created_at",
+    LAST_ACCESSED,
+    UPDATED_AT,
+    "persisted_at",
+    "event_date",
+];
+/// The seconds of the years 1 to 9999.
+const SECONDS: RangeInclusive<f64> = -62_135_596_800.0..=253_402_300_799.0;
 /// There as long as a worker runs that compacts; in braces on a cluster.
 const COMPACTORS: [&str; 2] = [
     "memory-server:task-workers:compact_long_term_memories",
@@ -135,6 +146,10 @@ impl Layout for AgentMemoryServer {
             let detail = "a message of a conversation, not a memory drawn from one";
             return Err(not(Reason::NotAMemory, detail));
         }
+        if let Some(name) = unreadable(record) {
+            let detail = format!("the server fails on its `{name}`, or reads it as another value");
+            return Err(not(Reason::Malformed, &detail));
+        }
         memory.pinned = is_pinned(record);
         Ok(reading)
     }
@@ -160,13 +175,14 @@ impl Layout for AgentMemoryServer {
         if let Some(latest) = greatest(&held(LAST_ACCESSED)) {
             record.put(LAST_ACCESSED, latest);
         }
-        let counts = held(ACCESS_COUNT);
+        let mut counts = held(ACCESS_COUNT);
+        counts.retain(|count| !count.is_empty());
         if !counts.is_empty() {
             let count = sum(&counts).ok_or_else(|| CannotWrite {
                 key: sources
                     .get(survivor)
                     .map_or_else(String::new, |s| s.memory.key.clone()),
-                detail: format!("`{ACCESS_COUNT}` of a source is no whole number"),
+                detail: format!("the sum of `{ACCESS_COUNT}` is too large"),
             })?;
             record.put(ACCESS_COUNT, &count.to_string());
         }
@@ -209,6 +225,22 @@ impl Layout for AgentMemoryServer {
                 .to_owned(),
         }]
     }
+}
+
+/// The field that makes the server fail on every answer with the record, or that it reads as
+/// something else than what stands there.
+fn unreadable(record: &Record) -> Option<&'static str> {
+    let wrong = |name: &str| match (name, record.text(name)) {
+        (_, None) => false,
+        ("memory_type", Some(kind)) => !matches!(kind, "semantic" | "episodic"),
+        (EXTRACTED, Some(extracted)) => !matches!(extracted, "t" | "f"),
+        (ACCESS_COUNT, Some(count)) => {
+            !count.is_empty() && !count.parse::<i64>().is_ok_and(|count| count >= 0)
+        }
+        (_, Some(date)) => !date.parse().is_ok_and(|date| SECONDS.contains(&date)),
+    };
+    let names = ["memory_type", EXTRACTED, ACCESS_COUNT];
+    names.into_iter().chain(DATES).find(|name| wrong(name))
 }
 
 /// As the server reads it: a number, else any text.

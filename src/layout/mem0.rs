@@ -3,6 +3,7 @@
 //! of their own, name memories by id, and are caught by the memories' index too, whose prefix is the
 //! beginning of theirs.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -33,6 +34,8 @@ pub(super) const KIND: Kind = Kind {
 
 const NAME: &str = "mem0";
 const USER: &str = "user_id";
+/// Whose the memories of an agent or of a run alone are.
+const NOBODY: &str = "";
 const METADATA: &str = "metadata";
 const HASH: &str = "hash";
 const UPDATED_AT: &str = "updated_at";
@@ -40,6 +43,21 @@ const UPDATED_AT: &str = "updated_at";
 const LEMMAS: &str = "text_lemmatized";
 const EXPIRATION: &str = "expiration_date";
 const LINKED: &str = "linked_memory_ids";
+/// What mem0 reads from fields of their own, and from metadata of these names instead where a
+/// stranger wrote such: it never writes them there itself.
+const PAYLOAD: [&str; 7] = [
+    "data",
+    HASH,
+    "created_at",
+    UPDATED_AT,
+    USER,
+    "agent_id",
+    "run_id",
+];
+/// What is between two of these is all that mem0 reads of metadata.
+const FENCE: &str = "```";
+/// The seconds of the years 1 to 9999.
+const SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 /// The layout `mem0` over the index of a collection.
 struct Mem0 {
@@ -110,6 +128,10 @@ impl Layout for Mem0 {
         self.inner.listing()
     }
 
+    fn nobody(&self) -> Option<&str> {
+        Some(NOBODY)
+    }
+
     fn is_own_key(&self, key: &str) -> bool {
         key.starts_with(&self.prefix)
     }
@@ -152,14 +174,26 @@ impl Layout for Mem0 {
         if record.text("memory_id") != Some(self.id(key)) {
             return Err(not(Reason::Malformed, "`memory_id` is not the key's"));
         }
-        let seconds = record.text("created_at").map(str::parse::<i64>);
-        if !matches!(seconds, Some(Ok(_))) {
+        let seconds = |text: &str| text.parse().is_ok_and(|seconds| SECONDS.contains(&seconds));
+        if !record.text("created_at").is_some_and(seconds) {
             let detail = "`created_at` is no whole number of seconds";
             return Err(not(Reason::Malformed, detail));
         }
-        let Some(metadata) = metadata(record) else {
-            return Err(not(Reason::Malformed, "`metadata` is no JSON object"));
+        if !record.text(UPDATED_AT).is_none_or(seconds) {
+            let detail = "`updated_at` is no whole number of seconds";
+            return Err(not(Reason::Malformed, detail));
+        }
+        let metadata = metadata(record).filter(|_| !is_fenced(record));
+        let Some(metadata) = metadata else {
+            let detail =
+                "`metadata` is no JSON object, or has a block of code, on which mem0 fails";
+            return Err(not(Reason::Malformed, detail));
         };
+        if let Some(name) = PAYLOAD.iter().find(|name| metadata.contains_key(**name)) {
+            let detail =
+                format!("`metadata` has a `{name}`, which mem0 takes for the memory's own");
+            return Err(not(Reason::Malformed, &detail));
+        }
         let member = |name| metadata.get(name).and_then(Value::as_str).unwrap_or("");
         let (kind, expiration) = (member("memory_type"), member(EXPIRATION));
         memory.partition.memory_type = kind.to_owned();
@@ -192,6 +226,13 @@ impl Layout for Mem0 {
         if let (Some(lemmas), Some(mut metadata)) = (lemmas(sources, merged), metadata(record)) {
             metadata.insert(LEMMAS.to_owned(), lemmas);
             record.put(METADATA, &Value::Object(metadata).to_string());
+        }
+        if is_fenced(record) {
+            let source = sources.get(survivor);
+            return Err(CannotWrite {
+                key: source.map_or_else(String::new, |source| source.memory.key.clone()),
+                detail: "mem0 fails on metadata with a block of code".to_owned(),
+            });
         }
         Ok(result)
     }
@@ -255,7 +296,7 @@ fn with_user(stored: &Stored) -> Stored {
     let mut stored = stored.clone();
     let has = |fields: &Vec<(Vec<u8>, Vec<u8>)>| fields.iter().any(|(n, _)| n == USER.as_bytes());
     match &stored.record {
-        Record::Hash(fields) if !has(fields) => stored.record.put(USER, ""),
+        Record::Hash(fields) if !has(fields) => stored.record.put(USER, NOBODY),
         _ => {}
     }
     stored
@@ -266,6 +307,11 @@ fn metadata(record: &Record) -> Option<Map<String, Value>> {
         Ok(Value::Object(members)) => Some(members),
         _ => None,
     }
+}
+
+fn is_fenced(record: &Record) -> bool {
+    let text = record.text(METADATA).unwrap_or_default();
+    text.matches(FENCE).count() > 1
 }
 
 fn repeats(text: &str) -> bool {

@@ -271,6 +271,12 @@ pub trait Layout: Send + Sync {
         Some(value.to_owned())
     }
 
+    /// The user of memories without a value in the listing's field; `None` where a record without one
+    /// is no memory.
+    fn nobody(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether `key`, which lies under a prefix of the index, can be a memory's own key. What is
     /// not is passed over without a word.
     fn is_own_key(&self, _key: &str) -> bool {

@@ -242,6 +242,16 @@ impl Redisvl {
             .read(self.created_at.get(members)?, &self.naive_zone)
     }
 
+    /// What is wrong with a date, where it is known how dates are written.
+    fn unread_date(&self, members: &Map<String, Value>) -> Option<String> {
+        let form = self.ways.times;
+        let there = |value: &&Value| !value.is_null() && **value != "";
+        self.created_at.get(members).filter(there)?;
+        let unread = form != TimeForm::Auto && self.stamp(members).is_none();
+        let name = self.created_at.dotted();
+        unread.then(|| format!("`{name}` is no date in {}", form.of_what()))
+    }
+
     fn read_members(
         &self,
         key: &str,
@@ -258,6 +268,9 @@ impl Redisvl {
         if let Some(name) = says_deleted(members).or_else(|| metadata.says_deleted()) {
             let detail = format!("the record says that it is deleted (`{name}`)");
             return Err(not_read(Reason::Deleted, detail));
+        }
+        if let Some(unread) = self.unread_date(members) {
+            return Err(not_read(Reason::Malformed, unread));
         }
         let partition = self.partition(members, user)?;
         let vector = self.body.vector(&stored.record)?;

@@ -40,6 +40,18 @@ impl TimeForm {
         }
     }
 
+    /// What its dates are, in words.
+    pub(crate) fn of_what(self) -> &'static str {
+        match self {
+            Self::Auto => "any known form",
+            Self::Iso => "the form of ISO 8601",
+            Self::Seconds => "seconds since 1970",
+            Self::Millis => "milliseconds since 1970",
+            Self::Micros => "microseconds since 1970",
+            Self::Nanos => "nanoseconds since 1970",
+        }
+    }
+
     /// Reads a date of this form; one without an offset is of `naive_zone`.
     pub(crate) fn parse(self, text: &str, naive_zone: &TimeZone) -> Option<Stamp> {
         match self {

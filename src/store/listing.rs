@@ -48,18 +48,19 @@ pub async fn users(
     facts: &IndexFacts,
     layout: &dyn Layout,
 ) -> Result<Vec<String>, StoreError> {
-    users_by(conn, facts, layout.listing().field(), |value| {
-        layout.user_of(value)
-    })
-    .await
+    let user_of = |value: Option<&str>| match value {
+        Some(value) => layout.user_of(value),
+        None => layout.nobody().map(str::to_owned),
+    };
+    users_by(conn, facts, layout.listing().field(), user_of).await
 }
 
-/// The users that the values of a field name, sorted; see [`users`].
+/// The users that the values of a field name, or that it has none, sorted; see [`users`].
 pub(crate) async fn users_by(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     user_field: &str,
-    user_of: impl Fn(&str) -> Option<String>,
+    user_of: impl Fn(Option<&str>) -> Option<String>,
 ) -> Result<Vec<String>, StoreError> {
     let facts = settled(conn, facts).await?;
     let Some(field) = facts.field(user_field) else {
@@ -78,7 +79,11 @@ pub(crate) async fn users_by(
         .arg(&name);
     let mut users = BTreeSet::new();
     pages(conn, &facts.name, query, |row| {
-        if let Some(Ok(value)) = row.get(&field.attribute).map(std::str::from_utf8) {
+        if let Ok(value) = row
+            .get(&field.attribute)
+            .map(std::str::from_utf8)
+            .transpose()
+        {
             users.extend(user_of(value));
         }
     })
@@ -236,7 +241,7 @@ pub(crate) async fn by_tag(
 ) -> Result<Keys, StoreError> {
     let tag = facts
         .field(user_field)
-        .filter(|field| can_express(&field.kind, user));
+        .filter(|field| can_express(facts.storage, &field.kind, user));
     let mut of_user = Listed::default();
     if let Some(field) = tag {
         let mut query = aggregate(
@@ -269,11 +274,14 @@ pub(crate) async fn by_tag(
 }
 
 /// Whether a query for `user` finds all records of exactly that id.
-pub(crate) fn can_express(kind: &FieldKind, user: &str) -> bool {
+pub(crate) fn can_express(storage: Storage, kind: &FieldKind, user: &str) -> bool {
     let FieldKind::Tag { separator, .. } = kind else {
         return false;
     };
-    !user.is_empty()
+    // The index gives an array as its text, but holds its items; yes and no as 1 and 0.
+    let may_be_no_text = user.starts_with('[') || matches!(user, "0" | "1");
+    !(storage == Storage::Json && may_be_no_text)
+        && !user.is_empty()
         && user.len() <= LONGEST_TAG
         && user.trim() == user
         && !user.contains(char::is_control)
@@ -487,7 +495,10 @@ mod tests {
             "a\u{7f}",
             "alice\u{a0}",
         ] {
-            assert!(!can_express(&tag(Some(',')), user), "{user:?}");
+            assert!(
+                !can_express(Storage::Hash, &tag(Some(',')), user),
+                "{user:?}"
+            );
         }
         for user in [
             "user-42",
@@ -498,11 +509,17 @@ mod tests {
             "$user",
             "*",
         ] {
-            assert!(can_express(&tag(Some(',')), user), "{user:?}");
+            assert!(
+                can_express(Storage::Hash, &tag(Some(',')), user),
+                "{user:?}"
+            );
         }
-        assert!(can_express(&tag(None), "a,b"));
-        assert!(!can_express(&tag(Some('|')), "o'neil|x}"));
-        assert!(!can_express(&FieldKind::Text, "alice"));
-        assert!(!can_express(&tag(None), &"x".repeat(5000)));
+        assert!(can_express(Storage::Hash, &tag(None), "a,b"));
+        assert!(!can_express(Storage::Hash, &tag(Some('|')), "o'neil|x}"));
+        assert!(!can_express(Storage::Hash, &FieldKind::Text, "alice"));
+        assert!(!can_express(Storage::Json, &tag(None), "[\"alice\"]"));
+        assert!(!can_express(Storage::Json, &tag(None), "1"));
+        assert!(can_express(Storage::Json, &tag(None), "alice"));
+        assert!(!can_express(Storage::Hash, &tag(None), &"x".repeat(5000)));
     }
 }

@@ -74,7 +74,11 @@ impl<'a> Users<'a> {
     async fn page(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
         let read = |row: &Row| {
             let (value, probe) = self.names.read(row)?;
-            Some((self.layout.user_of(&value)?, probe))
+            let user = match value {
+                Some(value) => self.layout.user_of(value),
+                None => self.layout.nobody().map(str::to_owned),
+            };
+            Some((user?, probe))
         };
         let rows = self.pages.next().await?;
         Ok(rows.map(|rows| rows.iter().filter_map(read).collect()))
@@ -102,7 +106,7 @@ pub async fn probe(
     let (Some(names), Some(field)) = (Names::of(facts, layout), facts.field(tag)) else {
         return Ok(None);
     };
-    if !can_express(&field.kind, user) {
+    if !can_express(facts.storage, &field.kind, user) {
         return Ok(None);
     }
     let text = format!("@{}:{{$user}}", query::field_name(&field.attribute));
@@ -113,7 +117,7 @@ pub async fn probe(
     let mut found = Probe::default();
     while let Some(rows) = pages.next().await? {
         let mut users = rows.iter().filter_map(|row| names.read(row));
-        if let Some((_, probe)) = users.find(|(name, _)| name == user) {
+        if let Some((_, probe)) = users.find(|(name, _)| *name == Some(user)) {
             found = probe;
         }
     }
@@ -158,8 +162,8 @@ impl Names {
         query
     }
 
-    /// The user of a row; `None` where it has none, or one that is no text.
-    fn read(&self, row: &Row) -> Option<(String, Probe)> {
+    /// The value that names the user of a row, if it has one; `None` where that is no text.
+    fn read<'a>(&self, row: &'a Row) -> Option<(Option<&'a str>, Probe)> {
         let text = |name: &str| {
             row.get(name)
                 .and_then(|bytes| std::str::from_utf8(bytes).ok())
@@ -169,7 +173,8 @@ impl Names {
             count: text(COUNT)?.parse().ok()?,
             newest: times.collect::<Vec<_>>().join("|"),
         };
-        Some((text(&self.user)?.to_owned(), probe))
+        let user = row.get(&self.user).map(std::str::from_utf8);
+        Some((user.transpose().ok()?, probe))
     }
 }
 

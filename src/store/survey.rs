@@ -27,29 +27,27 @@ pub struct Survey {
     pub memories: usize,
     /// Their users.
     pub users: usize,
-    /// What takes no part.
-    pub left_alone: BTreeMap<Reason, Left>,
+    /// What takes no part, by the reason and what was found, without memory text.
+    pub left_alone: BTreeMap<(Reason, String), Left>,
     /// What speaks against merging now.
     pub concerns: Vec<Concern>,
 }
 
-/// What is left alone for one reason.
+/// What is left alone for the same.
 #[derive(Clone, Debug, Default)]
 pub struct Left {
     /// How many.
     pub count: usize,
     /// The first key.
     pub key: String,
-    /// What was found there, without memory text.
-    pub detail: String,
 }
 
 impl Survey {
     fn leave(&mut self, key: &[u8], reason: Reason, detail: &str) {
-        let left = self.left_alone.entry(reason).or_default();
+        let why = (reason, detail.to_owned());
+        let left = self.left_alone.entry(why).or_default();
         if left.count == 0 {
             left.key = String::from_utf8_lossy(key).into_owned();
-            left.detail = detail.to_owned();
         }
         left.count += 1;
     }

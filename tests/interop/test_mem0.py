@@ -208,6 +208,47 @@ def test_records_that_mem0_cannot_read_are_left_alone(redis, mem0, fold):
     assert documents(redis) == before
 
 
+@pytest.mark.parametrize("name", ["data", "hash", "created_at", "user_id"])
+def test_metadata_that_mem0_takes_for_the_memory_itself_reach_no_other(redis, mem0, fold, name):
+    ids = [mem0.add(text=text, user_id="alice") for text in (SEATS, SEATS_AGAIN, SEATS)]
+    strange = f"mem0:mem0:{ids[2]}"
+    redis.hset(strange, "metadata", json.dumps({name: "strange"}))
+    said = mem0.get(id=ids[2])
+    assert "strange" in said.values()
+    [report] = fold.merge("alice")
+    [merge] = report["merged"]
+    assert strange not in (merge["result_key"], *merge["retired"])
+    assert {left["key"]: left["reason"] for left in report["plan"]["left_alone"]} == {strange: "malformed"}
+    got = mem0.get(id=merge["result_key"].removeprefix("mem0:mem0:"))
+    assert (got["memory"], got["user_id"]) == (SEATS_AGAIN, "alice")
+    assert mem0.get(id=ids[2]) == said
+
+
+def test_metadata_with_a_block_of_code_are_left_alone(redis, mem0, fold):
+    """mem0 takes what is in the block for the metadata, and cannot read it."""
+    ids = [mem0.add(text=SEATS, user_id="alice", metadata={"code": code}) for code in ("```a```", "b", "c")]
+    with pytest.raises(LibraryError):
+        mem0.get(id=ids[0])
+    [report] = fold.merge("alice")
+    assert [left["key"] for left in report["plan"]["left_alone"]] == [f"mem0:mem0:{ids[0]}"]
+    assert len(report["merged"]) == 1
+    redis.delete(f"mem0:mem0:{ids[0]}")
+    assert len(mem0.get_all(user_id="alice")) == 1
+
+
+def test_memories_of_nobody_are_found_and_told_but_left_out_unless_named(redis, mem0, fold):
+    for text in (SEATS, SEATS_AGAIN):
+        mem0.add(text=text, agent_id="a")
+        mem0.add(text=text, user_id="alice")
+    told = fold.json("merge", "--all-users", "--dry-run")
+    assert [plan["user"] for plan in told["users"]] == ["alice"] and told["left_out"] == [""]
+    fold("merge", "--all-users", "--dry-run")
+    assert 'left out, as ids that several may share: ""' in fold.stderr
+    reports = fold.merge("", "alice")
+    assert [len(report["merged"]) for report in reports] == [1, 1]
+    assert len(mem0.get_all(agent_id="a")) == 1
+
+
 def test_mem0_starts_again_and_again_during_merges(redis, mem0, fold, start_mem0):
     """Each start drops its indexes and makes them anew."""
     for number in range(12):

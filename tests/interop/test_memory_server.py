@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import PARTS
-from library import Library
+from library import Library, LibraryError
 from store import documents, indexed
 
 SEATS = "User prefers window seats on flights"
@@ -135,6 +135,32 @@ def test_users_namespaces_types_and_days_stay_apart(redis, server, fold):
     for number, user in enumerate(USERS):
         [report] = fold.merge(user)
         assert [merge["retired"] for merge in report["merged"]] == [[key(f"V{number}")]], user
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fails"),
+    [
+        ("access_count", "-1", True),
+        ("last_accessed", "inf", True),
+        ("memory_type", "fact", True),
+        ("discrete_memory_extracted", "?", True),
+        ("persisted_at", "nan", False),
+    ],
+)
+def test_what_the_server_cannot_read_reaches_no_other(redis, server, fold, field, value, fails):
+    for id, text in (("A1", SEATS), ("A2", SEATS_AGAIN), ("A3", SEATS)):
+        server.add(id=id, text=text, user_id="alice")
+    redis.hset(key("A3"), field, value)
+    if fails:
+        with pytest.raises(LibraryError):
+            server.get(id="A3")
+    before = documents(redis)[key("A3").encode()]
+    [report] = fold.merge("alice")
+    [merge] = report["merged"]
+    assert {merge["result_key"], *merge["retired"]} == {key("A1"), key("A2")}
+    assert {left["key"]: left["reason"] for left in report["plan"]["left_alone"]} == {key("A3"): "malformed"}
+    assert documents(redis)[key("A3").encode()] == before
+    assert server.get(id="A1")["text"] == SEATS_AGAIN
 
 
 def test_pinned_memories_are_never_retired(redis, server, fold):

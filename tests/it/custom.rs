@@ -258,3 +258,37 @@ async fn mistakes_are_told_and_misspelt_fields_too() {
         .says(&["no record looked at has a field `tss` (--fields-created-at)"]);
     assert!(!done.stderr.contains("`meta`"));
 }
+
+#[tokio::test]
+async fn a_date_of_another_form_than_the_others_is_left_alone_and_counted() {
+    for json in [true, false] {
+        let mut own = Own::new(json).await;
+        for n in 1..=4 {
+            own.put(&format!("note:ana:{n}"), "ana", n).await;
+        }
+        own.configure();
+        // Nanoseconds, where all are milliseconds.
+        for key in ["note:ana:3", "note:ana:4"] {
+            let (command, field) = if json {
+                ("JSON.SET", "$.ts")
+            } else {
+                ("HSET", "ts")
+            };
+            let mut set = redis::cmd(command);
+            set.arg(&[key, field, "1795977278000000000"]);
+            set.exec_async(&mut own.con).await.unwrap();
+        }
+        let doctor = own.cli.run(&["doctor", "--distance", "stored"]).ends(0);
+        doctor.shows(&[
+            "2 malformed: `ts` is no date in milliseconds since 1970",
+            "note:ana:3",
+        ]);
+        let report = own.merge("ana");
+        assert_eq!(report["merged"][0]["retired"], json!(["note:ana:2"]));
+        let left = report["plan"]["left_alone"].as_array().unwrap();
+        let told: Vec<_> = left.iter().map(|l| (&l["key"], &l["reason"])).collect();
+        let [three, four] = ["note:ana:3", "note:ana:4"].map(|key| json!(key));
+        let malformed = json!("malformed");
+        assert_eq!(told, [(&three, &malformed), (&four, &malformed)]);
+    }
+}

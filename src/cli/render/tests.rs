@@ -93,9 +93,9 @@ fn json_documents_have_stable_names() {
         .iter()
         .map(|user| document.user(user).unwrap())
         .collect();
-    text.push_str(&document.end(None).unwrap());
+    text.push_str(&document.end(None, &[]).unwrap());
     serde_json::from_str::<serde_json::Value>(&text).unwrap();
     assert_snapshot!(text);
-    let nobody = json::Users::default().end(None).unwrap();
+    let nobody = json::Users::default().end(None, &[]).unwrap();
     assert_eq!(nobody, "{\n  \"version\": 1,\n  \"users\": []\n}\n");
 }

@@ -130,19 +130,51 @@ fn messages_and_strangers_are_left_alone() {
 }
 
 #[test]
-fn counts_that_are_none_stop_the_merge() {
-    let sources = [
-        source("A1", &[]).unwrap(),
-        source("A2", &[("access_count", Some("many"))]).unwrap(),
-    ];
-    let merged = Merged {
-        merge_id: "M1".into(),
-        text: "x".into(),
-        vector: crate::layout::ResultVector::OfSource(0),
-        merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
-        history: Vec::new(),
+fn what_the_server_itself_cannot_read_is_left_alone() {
+    for (name, values) in [
+        ("access_count", &["-1", "many", "2.5", "1e3"][..]),
+        ("memory_type", &["", "Semantic", "fact"]),
+        ("discrete_memory_extracted", &["", "yes"]),
+        ("created_at", &["inf", "nan", "-inf", "1e300", "", "soon"]),
+        ("last_accessed", &["inf", "NaN", "1e17"]),
+        ("updated_at", &["infinity"]),
+        ("persisted_at", &["nan"]),
+        ("event_date", &["inf"]),
+    ] {
+        for value in values {
+            let error = source("A1", &[(name, Some(value))]).unwrap_err();
+            let found = (error.reason, error.user.as_deref());
+            assert_eq!(found, (Reason::Malformed, Some("alice")), "{name} {value}");
+            assert!(error.detail.contains(name), "{error:?}");
+        }
+    }
+    for change in [
+        ("access_count", Some("")),
+        ("access_count", None),
+        ("last_accessed", None),
+        ("event_date", Some("-5.5")),
+    ] {
+        assert!(source("A1", &[change]).is_ok(), "{change:?}");
+    }
+}
+
+#[test]
+fn counts_are_added_where_they_are() {
+    let count = |of: [&'static str; 2]| {
+        let [one, two] = of.map(|count| ("access_count", Some(count)));
+        let sources = [source("A1", &[one]).unwrap(), source("A2", &[two]).unwrap()];
+        let merged = Merged {
+            merge_id: "M1".into(),
+            text: "x".into(),
+            vector: crate::layout::ResultVector::OfSource(0),
+            merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+            history: Vec::new(),
+        };
+        let result = layout().merge(&sources, 0, &merged)?.record;
+        Ok::<_, CannotWrite>(result.text("access_count").map(str::to_owned))
     };
-    let error = layout().merge(&sources, 0, &merged).unwrap_err();
+    assert_eq!(count(["", "3"]).unwrap().as_deref(), Some("3"));
+    let error = count(["1", "9223372036854775807"]).unwrap_err();
     assert!(error.to_string().contains("access_count"), "{error}");
 }
 

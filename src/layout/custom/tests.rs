@@ -106,6 +106,33 @@ fn merged(layout: &Custom, documents: &[Value]) -> Result<Value, CannotWrite> {
 }
 
 #[test]
+fn a_date_in_another_form_than_the_configured_is_told() {
+    for (born, is_read) in [
+        (json!(1795977073), true),
+        (json!("1795977073.5"), true),
+        (json!(null), true),
+        (json!(""), true),
+        (json!("2026-11-29T18:31:13"), false),
+        (json!("soon"), false),
+        (json!(-5), false),
+        (json!([1795977073]), false),
+    ] {
+        let mut document = note(0, "", 0, "");
+        document["born"] = born.clone();
+        let read = layout().read("note:ana:1", &stored(&document));
+        assert_eq!(read.is_ok(), is_read, "{born}");
+        if let Err(error) = read {
+            assert_eq!(error.reason, Reason::Malformed);
+            assert_eq!(error.detail, "`born` is no date in seconds since 1970");
+        }
+        let mut auto = options();
+        auto.custom.created_at = TimeForm::Auto;
+        let auto = Custom::new(&auto, &facts(Storage::Json)).unwrap();
+        assert!(auto.read("note:ana:1", &stored(&document)).is_ok());
+    }
+}
+
+#[test]
 fn each_field_is_merged_by_its_rule() {
     let result = merged(
         &layout(),

@@ -20,6 +20,8 @@ pub(super) fn decode(stored: &str) -> Option<Vec<String>> {
     Some(labels)
 }
 
+const USER: &str = "{user}";
+
 /// Which namespaces hold memories of users: labels divided by `/`, each a text, `*` for any, or one
 /// with `{user}` where the user's id stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +40,33 @@ impl Pattern {
 
     /// Reads a pattern; the error says what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let label = |label: &str| match (label, label.split_once("{user}")) {
+        let wrong = |what: &str| {
+            let usual = Self::USUAL;
+            Err(format!(
+                "the namespace pattern `{text}` {what}, as `{usual}` does"
+            ))
+        };
+        match text.matches(USER).count() {
+            0 => return wrong("must say where the user's id stands, by {user}"),
+            1 => {}
+            _ => return wrong("must name {user} once only"),
+        }
+        if text.split('/').any(str::is_empty) {
+            return wrong("must have a label before and after each `/`, and none at its ends");
+        }
+        if text.contains('.') {
+            return wrong("must divide its labels by `/`; no label has a dot");
+        }
+        if text
+            .split('/')
+            .any(|label| label != "*" && label.contains('*'))
+        {
+            return wrong("must have `*` for whole labels only");
+        }
+        if text.replace(USER, "").contains(['{', '}']) {
+            return wrong("must have no braces but those of {user}");
+        }
+        let label = |label: &str| match (label, label.split_once(USER)) {
             ("*", _) => Label::Any,
             (_, Some((before, after))) => Label::User {
                 before: before.to_owned(),
@@ -46,12 +74,6 @@ impl Pattern {
             },
             _ => Label::Is(label.to_owned()),
         };
-        if text.matches("{user}").count() != 1 {
-            return Err(format!(
-                "the namespace pattern `{text}` must name {{user}} once, as in `{}`",
-                Self::USUAL
-            ));
-        }
         Ok(Self(text.split('/').map(label).collect()))
     }
 
@@ -111,8 +133,26 @@ mod tests {
         let found = user("*/user-{user}/facts", &["x", "user-7", "facts"]);
         assert_eq!(found.as_deref(), Some("7"));
         assert_eq!(user("*/user-{user}/facts", &["x", "7", "facts"]), None);
-        for wrong in ["memories", "", "{user}/{user}", "{User}"] {
-            assert!(Pattern::parse(wrong).is_err(), "{wrong}");
+    }
+
+    #[test]
+    fn odd_patterns_are_refused_in_words_that_help() {
+        for (pattern, says) in [
+            ("memories", "by {user}"),
+            ("", "by {user}"),
+            ("memories/{User}", "by {user}"),
+            ("{user}/{user}", "once only"),
+            ("memories/{user}-{user}", "once only"),
+            ("memories/{user}/", "none at its ends"),
+            ("/memories/{user}", "none at its ends"),
+            ("memories//{user}", "before and after"),
+            ("memories.{user}", "by `/`"),
+            ("mem*/{user}", "whole labels"),
+            ("memories/{{user}}", "no braces"),
+            ("{app}/{user}", "no braces"),
+        ] {
+            let error = Pattern::parse(pattern).unwrap_err();
+            assert!(error.contains(says) && error.contains(pattern), "{error}");
         }
     }
 }

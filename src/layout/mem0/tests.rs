@@ -82,6 +82,13 @@ fn what_mem0_itself_fails_on_is_left_alone() {
         (("metadata", Some("[]")), Reason::Malformed),
         (("created_at", None), Reason::Malformed),
         (("created_at", Some("1796000636.5")), Reason::Malformed),
+        (("created_at", Some("999999999999999")), Reason::Malformed),
+        (("updated_at", Some("")), Reason::Malformed),
+        (("updated_at", Some("soon")), Reason::Malformed),
+        (
+            ("metadata", Some(r#"{"code": "```x```"}"#)),
+            Reason::Malformed,
+        ),
         (("memory_id", Some("u2")), Reason::Malformed),
     ] {
         let error = source("u1", &[change]).unwrap_err();
@@ -91,6 +98,42 @@ fn what_mem0_itself_fails_on_is_left_alone() {
             "{change:?}"
         );
     }
+}
+
+#[test]
+fn metadata_that_mem0_takes_for_the_memory_itself_are_left_alone() {
+    for name in [
+        "data",
+        "hash",
+        "created_at",
+        "updated_at",
+        "user_id",
+        "agent_id",
+        "run_id",
+    ] {
+        let metadata = format!(r#"{{"source": "chat", "{name}": "x"}}"#);
+        let error = source("u1", &[("metadata", Some(&metadata))]).unwrap_err();
+        assert_eq!(error.reason, Reason::Malformed, "{name}");
+        assert!(error.detail.contains(name), "{error:?}");
+    }
+}
+
+#[test]
+fn no_two_halves_of_a_block_of_code_meet() {
+    let half = |id, field: &str| {
+        let metadata = format!(r#"{{"{field}": "a ``` b"}}"#);
+        source(id, &[("metadata", Some(&metadata))]).unwrap()
+    };
+    let sources = [half("u1", "one"), half("u2", "two")];
+    let merged = Merged {
+        merge_id: "M1".into(),
+        text: sources[0].memory.text.clone(),
+        vector: ResultVector::OfSource(0),
+        merged_at: "2026-12-01T00:00:00Z".parse().unwrap(),
+        history: Vec::new(),
+    };
+    let error = layout().merge(&sources, 0, &merged).unwrap_err();
+    assert!(error.to_string().contains("block of code"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Users are told apart byte for byte, whatever the index takes for the same.
 
+use serde_json::json;
+
 use super::*;
 
 /// Ids that an index folds, trims, splits or cannot query, and their neighbours.
@@ -107,7 +109,14 @@ async fn all_users_leaves_out_shared_ids_unless_named() {
     assert_eq!(users(&["--user", "system"]), ["system", "alice", "bob"]);
     assert_eq!(users(&["--user", ""]), ["", "alice", "bob"]);
     assert_eq!(users(&["--user", "bob"]), ["bob", "alice"]);
-    world.run(&["merge", "--all-users"]).ends(0);
+    let json = |args: &[&str]| {
+        let args = [&["merge", "--dry-run", "--json", "--all-users"], args].concat();
+        world.run(&args).ends(0).json()
+    };
+    assert_eq!(json(&[])["left_out"], json!(["", "system"]));
+    assert_eq!(json(&["--user", ""])["left_out"], json!(["system"]));
+    let done = world.run(&["merge", "--all-users"]).ends(0);
+    done.says(&["left out", "\"\" and system", "--user"]);
     let left: Vec<String> = world.memories().await.into_keys().collect();
     assert_eq!(
         left,
@@ -120,4 +129,57 @@ async fn all_users_leaves_out_shared_ids_unless_named() {
             "memory:N3x1"
         ]
     );
+}
+
+#[tokio::test]
+async fn users_that_are_no_text_stop_no_other() {
+    // By the index an array names its items, and is itself among the users.
+    for odd in [
+        json!(["alice"]),
+        json!(["bob", "alice"]),
+        json!({"id": "alice"}),
+        json!(7),
+        json!(true),
+        json!(["zoe"]),
+    ] {
+        let mut world = World::new().await;
+        for (i, user) in ["alice", "bob"].into_iter().enumerate() {
+            world.put_twins(user, &format!("N{i}x"), 0).await;
+        }
+        let mut memory = twin("", "Someone likes tea", 0, 4).to_json("odd");
+        memory["user_id"] = odd.clone();
+        let document = memory.to_string();
+        let () = world
+            .command(&["JSON.SET", "memory:odd", "$", &document])
+            .await;
+        let before = world.memories().await["memory:odd"].clone();
+        let report = world.run(&["merge", "--all-users", "--json"]).ends(0);
+        let report = report.json();
+        let entries = list(&report["users"]);
+        let merged: usize = entries.iter().map(|user| list(&user["merged"]).len()).sum();
+        assert_eq!(merged, 2, "{odd}: {report:#}");
+        let told = entries
+            .iter()
+            .filter(|user| reason_of(user, "memory:odd") == Some("malformed"));
+        assert!(told.count() > 0, "{odd}: {report:#}");
+        assert_eq!(world.memories().await["memory:odd"], before);
+    }
+}
+
+#[tokio::test]
+async fn no_user_is_near_to_itself() {
+    let mut world = World::new().await;
+    let mut memory = twin("", "Someone likes tea", 0, 4).to_json("odd");
+    memory["user_id"] = json!(["alice"]);
+    let document = memory.to_string();
+    let () = world
+        .command(&["JSON.SET", "memory:odd", "$", &document])
+        .await;
+    world
+        .run(&["merge", "--user", "[\"alice\"]", "--json"])
+        .ends(0)
+        .shows(&["malformed"]);
+    // The index names it, and no memory is its: all that it is near to is itself.
+    let done = world.run(&["merge", "--user", "alice"]);
+    assert!(!done.stderr.contains("mean alice?"), "{done:#?}");
 }
