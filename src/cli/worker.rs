@@ -149,8 +149,8 @@ impl Model {
 }
 
 /// A list has no way to hold the empty id but by its quotes.
-fn shared_id(name: &String) -> String {
-    match name.as_str() {
+fn shared_id(name: &str) -> String {
+    match name {
         "\"\"" => String::new(),
         name => name.to_owned(),
     }
@@ -169,7 +169,11 @@ fn options(args: &Args, settings: &Settings) -> WorkerOptions {
         after_failures: settings.after_failures,
         off_peak: settings.off_peak.clone(),
         only: (!args.user.is_empty()).then(|| args.user.iter().cloned().collect()),
-        shared: settings.shared_users.iter().map(shared_id).collect(),
+        shared: settings
+            .shared_users
+            .iter()
+            .map(|name| shared_id(name))
+            .collect(),
         concurrency: settings.concurrency,
         llm: LlmLimits {
             run_calls: settings.llm_max_calls,

@@ -280,7 +280,7 @@ pub(crate) fn can_express(storage: Storage, kind: &FieldKind, user: &str) -> boo
     };
     // The index gives an array as its text, but holds its items; yes and no as 1 and 0.
     let may_be_no_text = user.starts_with('[') || matches!(user, "0" | "1");
-    !(storage == Storage::Json && may_be_no_text)
+    (storage == Storage::Hash || !may_be_no_text)
         && !user.is_empty()
         && user.len() <= LONGEST_TAG
         && user.trim() == user
