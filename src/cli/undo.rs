@@ -17,7 +17,8 @@ merges of the run are undone one by one, newest first; one that is refused stays
 An undone group is not merged again until one of its memories says something else, or until
 --lift-veto allows it.
 
-With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_beside}], \"error\": …}.";
+With --json: {\"version\": 1, \"undone\": [{merge_id, restored, expired, kept_beside,
+left_edited}], \"error\": …}.";
 
 /// Bring the originals of a merge back, byte for byte
 #[derive(clap::Args, Debug)]
@@ -180,6 +181,9 @@ fn text(undone: &Undone) -> String {
     if let Some(key) = &undone.kept_beside {
         text += &format!("  {} holds the edited result\n", escape(key));
     }
+    for key in &undone.left_edited {
+        text += &format!("  {} stays as it was edited since\n", escape(key));
+    }
     text
 }
 
@@ -194,6 +198,7 @@ mod tests {
             restored: vec!["memory:1".into(), "memory:\u{1b}2".into()],
             expired: vec!["memory:3".into()],
             kept_beside: Some("memory:4".into()),
+            left_edited: vec!["entity:1".into()],
         }
     }
 

@@ -356,12 +356,13 @@ local function undo(keys, args)
   if refusal then return refusal end
 
   return all_or_nothing(function(write)
-    local beside = ''
+    local beside, left = '', {}
     for i, what in ipairs(spec.writes) do
       local key, unit = pinned[what.at], spec.keys[what.at].unit
       local edited = found.edited[unit]
       if edited and unit >= spec.retired then
         found.back[unit] = false
+        left[#left + 1] = key
       elseif found.there[i] then
         local away = edited and besides[i] or asides[i]
         if edited and i == 1 then beside = away end
@@ -392,7 +393,11 @@ local function undo(keys, args)
       if redis.call('GET', key) == spec.merge_id then rest[#rest + 1] = key end
     end
     write(rest)
-    return { 'RESTORED', beside, unpack(found.gone) }
+    local answer = { 'RESTORED', beside, ms(#found.gone) }
+    for _, list in ipairs({ found.gone, left }) do
+      for _, key in ipairs(list) do answer[#answer + 1] = key end
+    end
+    return answer
   end)
 end
 

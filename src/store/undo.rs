@@ -38,6 +38,8 @@ pub struct Undone {
     pub expired: Vec<String>,
     /// The new key of the edited result, if there was one.
     pub kept_beside: Option<String>,
+    /// Companions that were edited and stay as they are: they may go on naming the result.
+    pub left_edited: Vec<String>,
 }
 
 /// Why a merge was not undone. Nothing was changed, except by [`UndoError::Partly`].
@@ -87,6 +89,20 @@ pub enum UndoError {
         merge_id: String,
         /// The result's key.
         key: String,
+    },
+    /// A companion is not as it was written.
+    #[error(
+        "the memories of merge {merge_id} are as they were written, but {key}, which names some of \
+         them by their ids, was edited since; --force undoes the merge and leaves {key} as it is: it \
+         may go on naming only the memory at {result}"
+    )]
+    EditedCompanion {
+        /// The merge.
+        merge_id: String,
+        /// The companion's key.
+        key: String,
+        /// The result's key.
+        result: String,
     },
     /// A key is in use by something else.
     #[error("{key} is taken by something else; rename it first, then undo merge {merge_id}")]
@@ -345,7 +361,10 @@ fn keys_of(merge: &MergeRecord, new_id: &str) -> Vec<String> {
 fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {
     let merge_id = merge.merge_id.clone();
     Err(match words(reply)[..] {
-        ["RESTORED", beside, ref expired @ ..] => {
+        ["RESTORED", beside, gone, ref keys @ ..] => {
+            let gone = gone.parse().unwrap_or(keys.len()).min(keys.len());
+            let (expired, left) = keys.split_at(gone);
+            let own = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
             let names = merge.sources.iter().map(|source| &source.key);
             return Ok(Undone {
                 merge_id,
@@ -353,7 +372,8 @@ fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {
                     .filter(|key| !expired.contains(&key.as_str()))
                     .cloned()
                     .collect(),
-                expired: expired.iter().map(|&key| key.to_owned()).collect(),
+                expired: own(expired),
+                left_edited: own(left),
                 kept_beside: (!beside.is_empty()).then(|| beside.to_owned()),
             });
         }
@@ -363,6 +383,13 @@ fn outcome(merge: &MergeRecord, reply: &[String]) -> Result<Undone, UndoError> {
             merge_id,
             later: later.to_owned(),
         },
+        ["EDITED", key] if merge.companions.iter().any(|known| known.key == key) => {
+            UndoError::EditedCompanion {
+                merge_id,
+                key: key.to_owned(),
+                result: merge.result_key.clone(),
+            }
+        }
         ["EDITED", key] => UndoError::Edited {
             merge_id,
             key: key.to_owned(),

@@ -165,6 +165,28 @@ def test_an_edited_result_gets_no_second_memory_of_its_id(redis, mem0, fold):
     assert restored == {key: body for key, body in before.items() if b"entities" not in key}
 
 
+def test_an_entity_that_was_edited_is_told_as_such_and_stays(redis, mem0, fold):
+    tell(mem0, user_id="alice")
+    before = documents(redis)
+    [report] = fold.merge("alice")
+    [merge] = report["merged"]
+    # mem0 itself lets the entity name one memory more.
+    mem0.add(text="User has a dog", link=True, user_id="alice")
+    changed = documents(redis)
+    [entity] = [key for key, d in changed.items() if b"_entities:" in key and d.body[b"memory"] == b"User"]
+    with pytest.raises(MemfoldFailed, match="leaves mem0:mem0_entities:.* as it is") as refused:
+        fold("undo", merge["merge_id"])
+    assert refused.value.code == 7 and "beside" not in refused.value.stderr
+    assert documents(redis) == changed
+
+    told = fold("undo", merge["merge_id"], "--force")
+    assert f"{entity.decode()} stays as it was edited since" in told
+    after = documents(redis)
+    assert after[entity] == changed[entity]
+    memories = [key for key in before if b"_entities:" not in key]
+    assert {key: after[key] for key in memories} == {key: before[key] for key in memories}
+
+
 def test_users_agents_and_days_stay_apart(redis, mem0, fold):
     for user in USERS:
         mem0.add(text=SEATS, user_id=user)

@@ -212,12 +212,18 @@ async fn an_edited_companion_refuses_the_undo_and_stays_by_force() {
 
     let refused = store.case.undo("M1", false, false).await.unwrap_err();
     assert!(
-        matches!(&refused, UndoError::Edited { key, .. } if key == "link:a"),
+        matches!(&refused, UndoError::EditedCompanion { key, .. } if key == "link:a"),
         "{refused}"
+    );
+    let told = refused.to_string();
+    assert!(
+        !told.contains("beside") && told.contains("leaves link:a as it is"),
+        "{told}"
     );
 
     let undone = store.case.undo("M1", true, false).await.unwrap();
     assert_eq!(undone[0].kept_beside, None);
+    assert_eq!(undone[0].left_edited, ["link:a"]);
     assert_eq!(undone[0].restored, ["memory:1", "memory:2"]);
     let mut after = picture::memories(&mut store.case.con).await;
     assert_eq!(after["link:a"].content[1], b"1,9");

@@ -209,7 +209,13 @@ async fn json_has_stable_members() {
     has(&undo, &["version", "undone", "error"]);
     has(
         &undo["undone"][0],
-        &["merge_id", "restored", "expired", "kept_beside"],
+        &[
+            "merge_id",
+            "restored",
+            "expired",
+            "kept_beside",
+            "left_edited",
+        ],
     );
     let missing = json(&["merge", "--user", "zoe", "--json"], 8);
     has(&missing["users"][0]["error"], &["exit_code", "message"]);
