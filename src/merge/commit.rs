@@ -29,12 +29,37 @@ pub struct Done {
     pub at_ms: i64,
 }
 
+/// Times that a merge is tried while its sources are what was judged but for their expiry.
+const ATTEMPTS: usize = 3;
+
 /// A merge that was not made: the originals are untouched.
 type Refused = (Reason, String);
 
 impl Pipeline {
     /// Commits `merge`. The inner error is a refusal of this one group; the outer one ends the run.
     pub(super) async fn commit(
+        &self,
+        lease: &Lease,
+        ground: &Ground,
+        merge: &PlannedMerge,
+    ) -> Result<Result<Done, Refused>, MergeError> {
+        // Readers that prolong what they read may come by at any moment.
+        for _ in 1..ATTEMPTS {
+            match self.attempt(lease, ground, merge).await {
+                Err(MergeError::Commit(CommitError::OtherExpiry { .. })) => {}
+                done => return done,
+            }
+        }
+        match self.attempt(lease, ground, merge).await {
+            Err(MergeError::Commit(error @ CommitError::OtherExpiry { .. })) => {
+                Ok(Err((Reason::Changed, error.to_string())))
+            }
+            done => done,
+        }
+    }
+
+    /// Tries it once, with the expiries that the sources have now.
+    async fn attempt(
         &self,
         lease: &Lease,
         ground: &Ground,
@@ -81,6 +106,7 @@ impl Pipeline {
             }
             Err(CommitError::Store(error)) => Err(error.into()),
             Err(CommitError::Fenced { .. }) => Err(LeaseError::Lost.into()),
+            Err(error @ CommitError::OtherExpiry { .. }) => Err(MergeError::Commit(error)),
             Err(error) => match error.reason() {
                 Some(reason) => Ok(Err((reason, error.to_string()))),
                 None => Err(MergeError::Commit(error)),

@@ -72,6 +72,15 @@ pub enum CommitError {
         /// What changed.
         what: String,
     },
+    /// A source is what was judged, but expires at another time than it did when it was read: some
+    /// libraries prolong what they read.
+    #[error(
+        "{key} expires at another time than when it was read; the group waits for the next run"
+    )]
+    OtherExpiry {
+        /// The source.
+        key: String,
+    },
     /// A source has fields with an expiry of their own, which the result could not keep.
     #[error("fields of {key} expire by themselves (HEXPIRE), which a merge could not keep")]
     ExpiringFields {
@@ -125,7 +134,7 @@ impl CommitError {
     /// The reason code under which the group is left alone; `None` where the run must stop.
     pub fn reason(&self) -> Option<Reason> {
         match self {
-            Self::Changed { .. } => Some(Reason::Changed),
+            Self::Changed { .. } | Self::OtherExpiry { .. } => Some(Reason::Changed),
             Self::ExpiringFields { .. } => Some(Reason::Unwritable),
             Self::NotVisible { .. } => Some(Reason::NotVisible),
             Self::Vetoed { .. } => Some(Reason::Vetoed),
@@ -296,7 +305,9 @@ fn outcome(record: &MergeRecord, reply: &[String]) -> Result<Committed, CommitEr
         ["MISSING", key] => changed(key, "it is gone"),
         ["TYPE", key, kind] => changed(key, &format!("it is a {kind}")),
         ["CHANGED", key] => changed(key, "another content"),
-        ["EXPIRY", key] => changed(key, "another expiry"),
+        ["EXPIRY", key] => CommitError::OtherExpiry {
+            key: key.to_owned(),
+        },
         ["FIELDTTL", key] => CommitError::ExpiringFields {
             key: key.to_owned(),
         },

@@ -1,6 +1,7 @@
 """LangGraph's RedisStore and memfold on one store: the agent finds one memory where it had several, and later all of them again."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -154,6 +155,9 @@ def test_hundreds_of_namespaces_are_all_found(redis, minilm, memfold):
     users = [f"u{number}" for number in range(250)]
     for user in users:
         made.put(("memories", user), f"k-{user}", {"content": "User likes tea"})
+    # A query by the prefix that all have in common is cut, without a word.
+    cut = redis.execute_command("FT.SEARCH", "store", "@prefix:memories*", "LIMIT", 0, 0, "DIALECT", 2)
+    assert (cut[b"total_results"] if isinstance(cut, dict) else cut[0]) < len(users)
     plans = memfold.merge(options=("--dry-run", "--distance", "stored"))
     assert {plan["user"] for plan in plans} == set(users)
 
@@ -211,6 +215,106 @@ def test_a_put_while_memfold_works_wins(redis, embed, memfold, tmp_path):
     report = memfold.json("apply", str(plan), codes=(4,))["users"][0]
 
     assert [left["reason"] for left in report["not_committed"]] == ["changed"]
+    assert documents(redis) == before
+
+
+def test_a_get_that_prolongs_items_between_plan_and_commit_stops_nothing(redis, embed, memfold, tmp_path):
+    made = store(redis, embed, ttl={"default_ttl": 60, "refresh_on_read": True})
+    put_all(made, SHAPES["tool"], ttl=60)
+    for key in documents(redis):
+        redis.expire(key, 1000)
+    plan = tmp_path / "plan.json"
+    memfold("merge", "--user", "alice", "--dry-run", "--plan-out", str(plan))
+
+    for key in REPEATED:
+        assert made.get(ALICE, key).value == {"content": REPEATED[key]}
+    prolonged = [key for key in documents(redis) if redis.ttl(key) > 3500]
+    assert len(prolonged) == 2 * len(REPEATED), "the library has prolonged both keys of each"
+    [report] = memfold.json("apply", str(plan))["users"]
+
+    kept, _ = merged_keys(report)
+    left = documents(redis)
+    assert kept.encode() in left and len(left) == 2 * (1 + len(OTHERS))
+    assert all(0 < redis.ttl(key) <= 3600 for key in left)
+    assert redis.ttl(kept) > 3500 and redis.ttl(kept.replace("store:", "store_vectors:")) > 3500
+
+
+def test_an_agent_that_reads_and_writes_all_the_while(redis, embed, memfold):
+    """Each read prolongs an item, and each write replaces both of its keys."""
+    options = {"ttl": {"default_ttl": 60, "refresh_on_read": True}}
+    made, busy = store(redis, embed, **options), store(redis, embed, **options)
+    users = [("memories", f"user{number}") for number in range(6)]
+    for namespace in users:
+        keyed = {f"{key}-{namespace[1]}": text for key, text in (REPEATED | {"d": "User has a dog"}).items()}
+        put_all(made, SHAPES["tool"], namespace, keyed, ttl=60)
+    stop, written, failed = threading.Event(), {}, []
+
+    def agent():
+        try:
+            while not stop.is_set():
+                for namespace in users:
+                    for key in REPEATED:
+                        busy.get(namespace, f"{key}-{namespace[1]}")
+                    text = f"User has dog number {len(written)}"
+                    busy.put(namespace, f"d-{namespace[1]}", {"content": text}, ttl=60)
+                    written[namespace] = text
+        except Exception as error:  # noqa: BLE001 # told by the test itself
+            failed.append(error)
+
+    thread = threading.Thread(target=agent)
+    thread.start()
+    try:
+        for _ in range(2):
+            memfold.merge(*(namespace[1] for namespace in users))
+    finally:
+        stop.set()
+        thread.join()
+    assert not failed, failed
+    memfold.merge(*(namespace[1] for namespace in users))
+
+    left = documents(redis)
+    assert all(document.expires_at > 0 for document in left.values()), "no item lives for ever"
+    ends = [{key.split(b":")[1] for key in left if key.startswith(prefix)} for prefix in (b"store:", b"store_vectors:")]
+    assert ends[0] == ends[1], "each item has its vector, and each vector its item"
+    for namespace in users:
+        texts = sorted(item.value["content"] for item in made.search(namespace, limit=20))
+        assert texts == sorted([made.get(namespace, f"a1-{namespace[1]}").value["content"], written[namespace]])
+
+
+def test_of_several_fields_the_one_of_the_vector_is_the_text(redis, embed, memfold):
+    """All fields of an item have one key for their vectors: that of the last is left."""
+    made = store(redis, embed, fields=["text", "context"])
+    same = {"text": "At home"}
+    made.put(ALICE, "s1", same | {"context": WINDOW})
+    made.put(ALICE, "s2", same | {"context": WINDOW.lower() + "."})
+    # What is not in the vector must be equal.
+    made.put(ALICE, "s3", {"text": "At work", "context": WINDOW})
+    made.put(ALICE, "s4", {"text": ["At home"], "context": WINDOW})
+    # Without the last field, the vector is of the other one.
+    made.put(ALICE, "s5", {"text": WINDOW})
+    before = documents(redis)
+    vectors = [json.loads(d.body) for key, d in before.items() if b"store_vectors:" in key]
+    assert {vector["field_name"] for vector in vectors if vector["key"] != "s5"} == {"context"}
+
+    [report] = memfold.merge("alice")
+
+    merged_keys(report)
+    # The one said last is kept.
+    assert made.get(ALICE, "s1").value == same | {"context": WINDOW.lower() + "."}
+    assert [made.get(ALICE, key) is None for key in ("s2", "s3", "s4", "s5")] == [True, False, False, False]
+    found = made.search(ALICE, query=WINDOW, limit=10)
+    assert sorted(item.key for item in found) == ["s1", "s3", "s4", "s5"]
+    memfold("undo", report["merged"][0]["merge_id"])
+    assert documents(redis) == before
+
+
+def test_a_path_to_several_texts_is_left_alone(redis, embed, memfold):
+    made = store(redis, embed, fields=["facts[*].t"])
+    for key in ("l1", "l2"):
+        made.put(ALICE, key, {"facts": [{"t": "User likes tea"}, {"t": WINDOW}]})
+    before = documents(redis)
+    [report] = memfold.merge("alice")
+    assert [left["reason"] for left in report["plan"]["left_alone"]] == ["structured", "structured"]
     assert documents(redis) == before
 
 

@@ -147,6 +147,45 @@ async fn a_memory_edited_while_it_is_judged_is_left_for_the_next_run() {
 }
 
 #[tokio::test]
+async fn memories_that_a_reader_prolongs_meanwhile_are_merged_and_stay_prolonged() {
+    let mut world = World::new().await;
+    let keys = world.put_twins("alice", "Ana", 0).await;
+    for key in &keys {
+        let () = world.command(&["EXPIRE", key, "3600"]).await;
+    }
+    let port = world.server.port();
+    let prolong = {
+        let keys = keys.clone();
+        move || {
+            for key in &keys {
+                command(port, &["EXPIRE", key, "7200"]);
+            }
+        }
+    };
+    let meddler = Meddler::new(port, "memfold_1_commit", 0, When::Before, prolong);
+    let done = Cli::new(&meddler.url()).run(&["merge", "--user", "alice"]);
+    done.ends(0).shows(&["1 merge made"]);
+    let left: Vec<String> = world.memories().await.into_keys().collect();
+    assert_eq!(left.len(), 1);
+    let seconds: i64 = world.command(&["TTL", &left[0]]).await;
+    assert!((7100..=7200).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test]
+async fn a_memory_that_expires_apart_from_the_others_meanwhile_is_left() {
+    let mut world = World::new().await;
+    let [first, second] = world.put_twins("alice", "Ana", 0).await;
+    let () = world.command(&["EXPIRE", &first, "3600"]).await;
+    let () = world.command(&["EXPIRE", &second, "3600"]).await;
+    let port = world.server.port();
+    let shorten = move || command(port, &["EXPIRE", &first, "60"]);
+    let meddler = Meddler::new(port, "memfold_1_commit", 0, When::Before, shorten);
+    let done = Cli::new(&meddler.url()).run(&["merge", "--user", "alice"]);
+    done.ends(0).shows(&["left alone: different-expiry"]);
+    assert_eq!(world.memories().await.len(), 2);
+}
+
+#[tokio::test]
 async fn metadata_of_any_kind_survives() {
     let large = format!(r#"{{"notes": "{}"}}"#, "x".repeat(1_000_000));
     let kinds = [
