@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
-use super::items::{Item, Rest, pattern};
+use super::items::{Item, Rest};
+use super::pattern::{Pattern, pattern};
 use super::times;
 
 /// Unit of an item that is a calendar date: value `YYYY-MM-DD` with `?` for what is not said.
@@ -52,7 +53,7 @@ fn index(table: &[&[&str]], name: &str) -> Option<usize> {
 }
 
 /// `2024-05-14`, `2024-05-14T10:00`, `2024/5/14`, `2024年5月14日`.
-static YEAR_FIRST: LazyLock<Regex> = LazyLock::new(|| {
+static YEAR_FIRST: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)(?P<y>\d{4})(?:-(?P<m>\d{1,2})-(?P<d>\d{1,2})|/(?P<m2>\d{1,2})/(?P<d2>\d{1,2}))(?-u:\b)
         | (?P<y3>\d{2,4})年(?:的)?(?:(?P<m3>\d{1,2})月(?:份)?(?:(?P<d3>\d{1,2})[日号號]?)?)?",
@@ -60,21 +61,21 @@ static YEAR_FIRST: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `5月14日`, `三月` (as `3月`), `14号`.
-static HAN: LazyLock<Regex> = LazyLock::new(|| {
+static HAN: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?P<lunar>农历|農曆|阴历)?(?P<m>正|腊|\d{1,2})月(?:份)?(?:初?(?P<d>\d{1,2})[日号號]?)?",
     )
 });
 
 /// `14/05/2024`, `14.5.2024`: which is the day is not known, so the digits are compared.
-static NUMERIC: LazyLock<Regex> = LazyLock::new(|| {
+static NUMERIC: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?-u:\b)(?P<a>\d{1,2})(?:/(?P<b>\d{1,2})/|\.(?P<c>\d{1,2})\.)(?P<y>\d{4}|\d{2})(?-u:\b)",
     )
 });
 
 /// `14 May 2024`, `3rd of March`, `9. April 1941`, `14 de mayo`.
-static DAY_MONTH: LazyLock<Regex> = LazyLock::new(|| {
+static DAY_MONTH: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)(?-u:\b)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\x20?(?:of\x20|de\x20)?(?P<m>{})\b\.?(?:,?\x20(?:de\x20)?(?P<y>\d{{4}})(?-u:\b))?",
         names(MONTHS)
@@ -82,7 +83,7 @@ static DAY_MONTH: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `May 14, 2024`, `March 3rd`.
-static MONTH_DAY: LazyLock<Regex> = LazyLock::new(|| {
+static MONTH_DAY: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)\b(?P<m>{})\.?\x20(?:the\x20)?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?-u:\b)(?:,?\x20(?P<y>\d{{4}})(?-u:\b))?",
         names(MONTHS)
@@ -90,14 +91,14 @@ static MONTH_DAY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `May 2024`, `in March`; a month alone must be written as a name.
-static MONTH: LazyLock<Regex> = LazyLock::new(|| {
+static MONTH: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)\b(?P<m>{})\b\.?(?:,?\x20(?:of\x20|de\x20)?(?P<y>\d{{4}})(?-u:\b))?",
         names(MONTHS)
     ))
 });
 
-static WEEKDAY_NAME: LazyLock<Regex> = LazyLock::new(|| {
+static WEEKDAY_NAME: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)(?P<every>(?:every|each|jeden|cada|todos\x20los|los)\x20(?:other\x20)?)?\b(?:(?P<w>{})(?P<plural>s|n)?)\b(?:\x20(?P<nights>(?:morning|afternoon|evening|night)s))?
         | (?P<every_zh>每[个到逢]?|毎)?(?:周|週|星期|礼拜|禮拜|每)(?P<wz>[一二三四五六日天1-7])(?:曜)?
@@ -107,14 +108,15 @@ static WEEKDAY_NAME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `on the 3rd`, `3号`, `the 3rd of each month`.
-static DAY: LazyLock<Regex> = LazyLock::new(|| {
+static DAY: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)\b(?:on|by|until|from|since|before|after)\x20the\x20(?P<d>\d{1,2})(?:st|nd|rd|th)(?-u:\b)|(?P<dz>\d{1,2})[号號](?P<not>[楼樓线線门門馆館院店路])?",
     )
 });
 
 /// A year that stands alone.
-static YEAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u:\b)(?P<y>(?:19|20)\d{2})(?-u:\b)"));
+static YEAR: LazyLock<Pattern> =
+    LazyLock::new(|| pattern(r"(?-u:\b)(?P<y>(?:19|20)\d{2})(?-u:\b)"));
 
 /// Takes dates and times out of the text; spelled numbers must have become digits before.
 pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {

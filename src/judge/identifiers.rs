@@ -2,12 +2,11 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::items::{Item, Rest, pattern};
+use super::items::{Item, Rest};
+use super::pattern::{Pattern, pattern};
 use super::units;
 
-static LINK: LazyLock<Regex> = LazyLock::new(|| {
+static LINK: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r#"(?x)
         (?i:[a-z][a-z0-9+.-]*://)[^\s"'<>()\[\]{}，。、；]+
@@ -21,7 +20,7 @@ static LINK: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static CODE: LazyLock<Regex> = LazyLock::new(|| {
+static CODE: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)
         \+\d[\d\x20()-]{5,}\d
@@ -33,14 +32,14 @@ static CODE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static QUANTITY: LazyLock<Regex> = LazyLock::new(|| {
+static QUANTITY: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)^ \d+(?:[.,]\d+)* (?: st|nd|rd|th|s|k|mn|bn|x|am|pm|fold|y|yo | {} )? $",
         units::latin_names()
     ))
 });
 
-static UPPER_CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Z]+[-/]\d+(?:[-/.]\d+)*$"));
+static UPPER_CODE: LazyLock<Pattern> = LazyLock::new(|| pattern(r"^[A-Z]+[-/]\d+(?:[-/.]\d+)*$"));
 
 /// Takes addresses, handles, paths and file names out of the text. Run before all other guards,
 /// since they may hold numbers and dates.

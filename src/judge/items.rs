@@ -1,6 +1,8 @@
 //! What guards find in a text, and how the finds of two texts compare.
 
-use regex::{Captures, Regex};
+use regex::Captures;
+
+use super::pattern::Pattern;
 
 /// What stands in the text where the guards took something out: the `n`th thing taken is this
 /// private-use character plus `n`. No guard matches it.
@@ -123,7 +125,7 @@ impl Rest {
     /// `read` also gets the text before and after the match, since matches cannot look around.
     pub(crate) fn take(
         &mut self,
-        pattern: &Regex,
+        pattern: &Pattern,
         mut read: impl FnMut(&Captures<'_>, &str, &str) -> Option<Vec<Item>>,
     ) -> Vec<Item> {
         let mut items = Vec::new();
@@ -145,11 +147,6 @@ impl Rest {
         self.text = rest;
         items
     }
-}
-
-/// Compiles a pattern that is written in this crate.
-pub(crate) fn pattern(source: &str) -> Regex {
-    Regex::new(source).expect("the patterns of the guards are valid")
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod numbers;
 mod numerals;
 pub(crate) mod openers;
 pub(crate) mod partition;
+mod pattern;
 mod relative;
 mod roles;
 mod senses;

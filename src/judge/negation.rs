@@ -1,5 +1,8 @@
 //! The negation guard: how often a text denies or ends something, and what.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::items::{Diff, Item};
@@ -31,9 +34,13 @@ const VERBS: &[&str] = &[
     "cancelled", "canceled", "verzichtet", "aufgehört", "dejó", "evita", "evitar",
 ];
 
+static KNOWN_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| WORDS.iter().copied().collect());
+
+static KNOWN_VERBS: LazyLock<HashSet<&str>> = LazyLock::new(|| VERBS.iter().copied().collect());
+
 /// Whether a word (lower case) does nothing but deny.
 pub(crate) fn only_denies(word: &str) -> bool {
-    WORDS.contains(&word)
+    KNOWN_WORDS.contains(word)
         || word.ends_with("n't")
         || (word.chars().count() == 1 && "不没沒未无無".contains(word))
 }
@@ -89,7 +96,7 @@ fn words(text: &str) -> Vec<Item> {
     for (i, (at, word)) in tokens.iter().enumerate() {
         let next = tokens.get(i + 1).map(|(_, w)| w.as_str());
         let denies =
-            only_denies(word) && !word.chars().all(is_han) || VERBS.contains(&word.as_str());
+            only_denies(word) && !word.chars().all(is_han) || KNOWN_VERBS.contains(word.as_str());
         // `not only`, `No. 5`, `no doubt`, `non-stop`, `no longer … any more` is one denial.
         let idiom = match word.as_str() {
             "not" => matches!(next, Some("only" | "just")),
@@ -129,6 +136,12 @@ fn han(text: &str) -> Vec<Item> {
     let mut rest = text;
     let mut previous = None;
     while let Some(c) = rest.chars().next() {
+        if c.is_ascii() {
+            // No phrase begins with it.
+            previous = Some(c);
+            rest = &rest[1..];
+            continue;
+        }
         let starts = |phrase: &&&str| rest.starts_with(**phrase);
         let mut step = c.len_utf8();
         if let Some(phrase) = NEUTRAL_HAN.iter().find(starts) {

@@ -47,11 +47,24 @@ pub(crate) fn shape(text: &str) -> String {
         trim(&chars)
     };
     // Dropped characters may have stood between a letter and its mark.
-    blanks.nfc().collect()
+    composed(blanks)
+}
+
+/// The text in NFC.
+fn composed(text: String) -> String {
+    if text.is_ascii() {
+        text
+    } else {
+        text.nfc().collect()
+    }
 }
 
 /// Every character in its comparison form; white space as it is, but one kind of blank.
 fn characters(text: &str) -> String {
+    if text.is_ascii() {
+        let lines = text.replace("\r\n", "\n");
+        return lines.replace(['\r', '\u{B}', '\u{C}'], "\n");
+    }
     let mut chars = String::with_capacity(text.len());
     let mut kana = String::new();
     for c in text.nfc() {
@@ -208,7 +221,10 @@ const ZEROS: &[u32] = &[
 /// The text as the guards read it: runs of white space as one, and decimal digits of any script
 /// as ASCII digits.
 pub(crate) fn plain(text: &str) -> String {
-    let blanks: String = collapse_white_space(&characters(text)).nfc().collect();
+    let blanks = composed(collapse_white_space(&characters(text)));
+    if blanks.is_ascii() {
+        return blanks;
+    }
     blanks.chars().map(ascii_digit).collect()
 }
 

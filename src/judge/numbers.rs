@@ -2,12 +2,11 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::items::{Item, Rest, pattern};
+use super::items::{Item, Rest};
+use super::pattern::{Pattern, pattern};
 use super::units;
 
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+static NUMBER: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?x)
         (?: (?P<currency> (?i:US|HK|NT|AU|CA)?\$ | € | £ | ¥ | ₹ | ₩ | ₽ ) \x20? )?
@@ -25,7 +24,7 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Number characters outside the decimal digits: ½, ², ③, Ⅳ.
-static ODD: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\p{No}\p{Nl}--〇]+"));
+static ODD: LazyLock<Pattern> = LazyLock::new(|| pattern(r"[\p{No}\p{Nl}--〇]+"));
 
 /// Takes all numbers out of the text. Spelled ones must have become digits before.
 pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {

@@ -4,9 +4,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::items::pattern;
+use super::pattern::{Pattern, pattern};
 
 #[rustfmt::skip]
 const SMALL: &[&str] = &[
@@ -22,7 +20,7 @@ const ORDINALS: &[&str] = &[
     "eleventh", "twelfth",
 ];
 
-static ENGLISH: LazyLock<Regex> = LazyLock::new(|| {
+static ENGLISH: LazyLock<Pattern> = LazyLock::new(|| {
     let word = format!(
         "(?:{}|{}|hundred|thousand|million|billion|dozen)",
         SMALL.join("|"),
@@ -53,7 +51,7 @@ pub(crate) fn to_digits(text: &str) -> String {
 }
 
 /// `half past six`, `quarter to 7`.
-static PAST: LazyLock<Regex> = LazyLock::new(|| {
+static PAST: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?i)(?-u:\b)(?P<part>half past|(?:a )?quarter past|(?:a )?quarter to)[ ](?P<hour>1[0-2]|[1-9]|{})(?-u:\b)",
         SMALL[1..13].join("|")
@@ -61,7 +59,7 @@ static PAST: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `half an hour`, `an hour and a half`, `two and a half`, 半小时, 两个半小时, 三成.
-static HALF: LazyLock<Regex> = LazyLock::new(|| {
+static HALF: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)(?-u:\b)(?:
           half\x20an?\x20(?P<half>hour|kilo|kilogram|litre|liter|pound|mile|cup|pint|gallon|dozen|million|billion)
@@ -141,16 +139,16 @@ fn halves(text: &str) -> String {
 }
 
 /// Thousands as the continent writes them: `1.200`.
-static THOUSANDS: LazyLock<Regex> =
+static THOUSANDS: LazyLock<Pattern> =
     LazyLock::new(|| pattern(r"(?-u:\b)\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?(?-u:\b)"));
 
 /// Words that tell that a text is German, Spanish, Italian, Dutch or Portuguese.
-static CONTINENTAL: LazyLock<Regex> = LazyLock::new(|| {
+static CONTINENTAL: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:der|das|und|ist|für|mit|eine[nrm]?|nicht|beträgt|kostet|liegt|verdient|zahlt|hat|von|vom|zum|beim|el|los|las|del|una|cuesta|gana|paga|tiene|para|por|es|il|che|della|sono|het|een|voor|uma|não|são)\b",
     )
 });
-static ENGLISH_WORD: LazyLock<Regex> = LazyLock::new(|| {
+static ENGLISH_WORD: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(r"(?i)\b(?:the|is|are|was|and|of|to|at|for|with|has|costs|pays|runs|on|version)\b")
 });
 

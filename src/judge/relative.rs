@@ -8,16 +8,16 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use regex::Regex;
 
-use super::items::{Item, Rest, pattern};
+use super::items::{Item, Rest};
+use super::pattern::{Pattern, pattern};
 
 /// Unit of words that mean another time on another day.
 pub(crate) const ANCHORED: &str = "anchored";
 /// Unit of words that mean some time near the day they were said.
 const VAGUE: &str = "vague";
 
-static ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
+static ANCHOR: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)
         \b(?: today | tonight | yesterday | tomorrow | the\x20day\x20(?:before|after) | just\x20now | right\x20now
@@ -41,7 +41,7 @@ static ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static VAGUE_WORD: LazyLock<Regex> = LazyLock::new(|| {
+static VAGUE_WORD: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:recently|lately|these days|nowadays|soon|shortly|just|the other day|earlier|later)\b|刚|剛|最近|近日|近来|不久|早些时候|neulich|kürzlich|recientemente|この前|この間",
     )

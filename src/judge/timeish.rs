@@ -8,15 +8,14 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::dates::{DATE, WEEKLY};
 use super::facts::Facts;
-use super::items::{Item, is_mark, pattern};
+use super::items::{Item, is_mark};
+use super::pattern::{Pattern, pattern};
 use super::sentences::{is_cjk, is_kana};
 
 /// Words that look from the day they are said on.
-static DEICTIC: LazyLock<Regex> = LazyLock::new(|| {
+static DEICTIC: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)
         \b(?: tmrw | tmr | tmw | tmoz | tomoz | tomorro | tomoro | 2mor\w+ | tonite | 2nite | 2day | yday | ystd | eod | eow | eom | eoy | cob | eob | asap # typos:ignore
@@ -36,7 +35,7 @@ static DEICTIC: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Words of time that are harmless in a clause that recurs or is dated in full.
-static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
+static PERIODIC: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)
         \b(?: seconds | secs? | minutes? | mins? | hours? | hrs | days? | nights? | weeks? | fortnights? | months? | years? | yrs? | decades? | centur(?:y|ies) | quarters? | terms? | trimesters? | semesters? | seasons? | sprints?
@@ -59,7 +58,7 @@ static PERIODIC: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Marks that what a clause says comes round again.
-static RECURS: LazyLock<Regex> = LazyLock::new(|| {
+static RECURS: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)
         \b(?:most|all)\x20(?:days|nights|weeks|weekends|mornings|evenings|afternoons|months|years) | \b(?:every|each)\x20(?:other\x20|second\x20|third\x20|single\x20|working\x20)?(?:[\u{F0000}-\u{FFFFD}] | day | night | week | weekend | weekday | workday | month | year | hour | season | term | semester | quarter | sprint
@@ -72,14 +71,14 @@ static RECURS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// A birthday with its day, which is the same one every year.
-static BIRTHDAY: LazyLock<Regex> = LazyLock::new(|| {
+static BIRTHDAY: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?:birthday|anniversary|born)(?: is| falls)?(?: on| in)? ?[\u{F0000}-\u{FFFFD}]|[\u{F0000}-\u{FFFFD}] is (?:[\w']+ ){1,3}(?:birthday|anniversary)$|(?:生日|纪念日|紀念日|出生|誕生日)[是在于于为はが]{0,2}[\u{F0000}-\u{FFFFD}]|[\u{F0000}-\u{FFFFD}](?:出生|是\w{0,6}(?:生日|纪念日)$|生まれ)",
     )
 });
 
 /// Ends of clauses; `and` joins two if no date follows (`every Monday and Friday`).
-static BORDER: LazyLock<Regex> = LazyLock::new(|| {
+static BORDER: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(r"[.;,!?。，、；:()\n]|\b(?:and|but|or|then|while|und|aber|oder|pero|mais|ma|maar) ")
 });
 

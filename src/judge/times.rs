@@ -2,12 +2,11 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::items::{Item, Rest, pattern};
+use super::items::{Item, Rest};
+use super::pattern::{Pattern, pattern};
 
 /// `3 pm`, `3:30 p.m.`, `7 in the morning`, `ten at night` (as `10 at night`), `8 o'clock`.
-static MARKED: LazyLock<Regex> = LazyLock::new(|| {
+static MARKED: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)(?-u:\b)(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?
         \x20?(?P<half> am(?-u:\b) | pm(?-u:\b) | a\.m\. | p\.m\. | a\.m(?-u:\b) | p\.m(?-u:\b)
@@ -16,23 +15,23 @@ static MARKED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `15:00`, `09:15:30`.
-static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
+static CLOCK: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?-u:\b)")
 });
 
 /// `下午3点半`, `晚上7点`, `15時30分`.
-static HAN: LazyLock<Regex> = LazyLock::new(|| {
+static HAN: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)(?P<part>凌晨|清晨|早上|早晨|今早|明早|上午|中午|下午|傍晚|晚上|今晚|昨晚|明晚|夜里|半夜|午前|午後)?
         (?P<hour>\d{1,2})[点點時](?:钟|鐘|整)?(?P<rest>半|一刻|1刻|三刻|3刻|(?P<minute>\d{1,2})分?)?",
     )
 });
 
-static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+static NAMED: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(r"(?i)(?-u:\b)(?P<noon>noon|midday)(?-u:\b)|(?-u:\b)(?P<midnight>midnight)(?-u:\b)")
 });
 
-static PART: LazyLock<Regex> = LazyLock::new(|| {
+static PART: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)(?-u:\b)(?P<morning>mornings?)(?-u:\b) | (?-u:\b)(?P<afternoon>afternoons?)(?-u:\b)
         | (?-u:\b)(?P<evening>evenings?)(?-u:\b) | (?-u:\b)(?P<night>nights?)(?-u:\b)
@@ -110,6 +109,19 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
     items
 }
 
+/// The groups of [`PART`].
+const PARTS: [&str; 9] = [
+    "morning",
+    "afternoon",
+    "evening",
+    "night",
+    "morning_zh",
+    "noon_zh",
+    "afternoon_zh",
+    "evening_zh",
+    "night_zh",
+];
+
 /// Takes parts of the day that stand without a time. Run after relative words such as `last night`.
 pub(crate) fn take_parts(rest: &mut Rest) -> Vec<Item> {
     rest.take(&PART, |captures, before, after| {
@@ -117,9 +129,8 @@ pub(crate) fn take_parts(rest: &mut Rest) -> Vec<Item> {
         if before.ends_with('-') || after.starts_with('-') {
             return None;
         }
-        let name = PART
-            .capture_names()
-            .flatten()
+        let name = PARTS
+            .into_iter()
             .find(|name| captures.name(name).is_some())?;
         let part = name.trim_end_matches("_zh");
         Some(vec![Item::new(

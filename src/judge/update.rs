@@ -9,10 +9,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::form::{Form, Token};
-use super::items::pattern;
+use super::pattern::{Pattern, pattern};
 
 /// What update detection needs of a text, read once.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +25,7 @@ pub(crate) struct Topic {
 }
 
 /// Words that say that something changed, ended or was carried out.
-static CHANGE: LazyLock<Regex> = LazyLock::new(|| {
+static CHANGE: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)(?-u:\b)(?: now(?:adays)? | no\x20longer | any\x20?more | not\x20any\x20longer | from\x20now\x20on | these\x20days | as\x20of | instead
         | (?:has\x20|have\x20|was\x20|were\x20|been\x20)?(?: moved | switched | changed | left | quit | stopped | dropped | gave\x20up | given\x20up | finished | ended | completed | cancelled | canceled | postponed
@@ -40,7 +38,7 @@ static CHANGE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Words of what is only planned, wished or to be done.
-static INTENTION: LazyLock<Regex> = LazyLock::new(|| {
+static INTENTION: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)(?-u:\b)(?: thinking\x20(?:about|of) | considering | considers | intends? | hopes? | might | plans? | planning | wants\x20to | would\x20like\x20to | todo | to-do | to\x20do | going\x20to | needs\x20to | must | looking\x20(?:for|to) | möchte | plant | quiere | piensa )(?-u:\b)
         | 打算 | 想[买养去学换做考] | 计划 | 准备 | 待办 | 考虑 | つもり | たい",
@@ -133,14 +131,14 @@ pub(crate) fn may_be_value(lower: &str) -> bool {
 }
 
 /// Something that has one value at a time ([`has_one_value`] has the last word).
-static VALUED: LazyLock<Regex> = LazyLock::new(|| {
+static VALUED: LazyLock<Pattern> = LazyLock::new(|| {
     let attributes = ATTRIBUTES.join("|");
     pattern(&format!(
         r"(?-u:\b)(?:lives in|works (?:at|for)|{attributes})(?-u:\b)|住在|最喜欢的|密码是|房租|月薪|体重"
     ))
 });
 
-static DENIES: LazyLock<Regex> =
+static DENIES: LazyLock<Pattern> =
     LazyLock::new(|| pattern(r"(?-u:\b)(?:not|no|never)(?-u:\b)|n't(?-u:\b)|[不没未别]"));
 
 /// A word without its commonest endings: `adopting` and `adopted` are one.

@@ -6,9 +6,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
-use crate::judge::items::pattern;
+use crate::judge::pattern::{Pattern, pattern};
 
 /// What frames a fact at the start of a text: `it should be kept in mind that`.
 const FRAME: &str = r"
@@ -33,13 +31,13 @@ const OPENERS: &str = r"
       | naja | na\x20ja | also | übrigens | ach | eigentlich | bueno | pues | por\x20cierto | o\x20sea | bref | alors | au\x20fait | enfin | allora | beh | comunque
       | えーと | えっと | ええと | あのー? | まあ | ちなみに | そういえば )";
 
-static LATIN_START: LazyLock<Regex> = LazyLock::new(|| {
+static LATIN_START: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
         r"(?ix)^(?: {OPENERS}(?:\x20*[,:;]+\x20*|\x20+-+\x20+) | {OPENERS}、 | {FRAME} | please\x20,?\x20* | bitte\x20 | por\x20favor,?\x20 | uh\x20+ | um\x20+ | well\x20(?:basically|actually)\x20 )"
     ))
 });
 
-static LATIN_END: LazyLock<Regex> = LazyLock::new(|| {
+static LATIN_END: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix)(?:
         ,?\x20+(?: please | pls | plz | thanks | thank\x20you | thx | ty | lol | lmao | haha(?:ha)* | hehe(?:he)* | xd | btw | fyi | tbh | bitte | danke | gracias | por\x20favor )
@@ -49,13 +47,13 @@ static LATIN_END: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static LATIN_MIDDLE: LazyLock<Regex> = LazyLock::new(|| {
+static LATIN_MIDDLE: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?ix),\x20*(?: you\x20know | you\x20see | i\x20mean | um+ | uh+ | erm | well | by\x20the\x20way | of\x20course | actually | basically | please ),\x20*",
     )
 });
 
-static HAN_START: LazyLock<Regex> = LazyLock::new(|| {
+static HAN_START: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)^(?:
         (?: 那个 | 这个 | 嗯+ | 呃+ | 额 | 哦+ | 噢 | 啊+ | 唉 | 哎呀? | 诶 | 欸 | 对了 | 话说 | 说起来 | 其实 | 就是 | 就是说 | 那么? | 然后 | 总之 | 反正 | 怎么说呢 | 说实话 | 老实说 | 讲真
@@ -66,7 +64,7 @@ static HAN_START: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static HAN_END: LazyLock<Regex> = LazyLock::new(|| {
+static HAN_END: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         r"(?x)(?: ,?\x20*(?:哈哈+|嘿嘿+|呵呵+|嘻嘻+|233+|谢谢|多谢|拜托) | (?P<word>[^\x20,!?。.])[哈啊呀哦噢喔哟嘛啦] )(?P<stop>[。.!~]*)$",
     )

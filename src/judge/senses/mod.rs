@@ -15,10 +15,9 @@ mod scope;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::form::{Form, Token};
-use super::items::{Diff, Item, pattern};
+use super::items::{Diff, Item};
+use super::pattern::{Pattern, pattern};
 use super::sentences::is_cjk;
 
 /// The words of a guard by class. A phrase of several words has blanks between them.
@@ -86,7 +85,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 });
 
 /// All Chinese and Japanese phrases and signs of the lists, the longest first.
-static HAN: LazyLock<Regex> = LazyLock::new(|| {
+static HAN: LazyLock<Pattern> = LazyLock::new(|| {
     let mut phrases: Vec<&str> = KNOWN
         .keys()
         .copied()
