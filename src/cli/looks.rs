@@ -91,10 +91,27 @@ const KNOWN: &[Known] = &[
     ),
 ];
 
+/// mem0 makes all its indexes alike.
+const OF_MEM0: Known = known(
+    &[],
+    "what mem0 keeps beside its memories, which are in another index",
+    None,
+);
+
 /// The library's index that this one looks like.
 fn known_index(facts: &IndexFacts) -> Option<&'static Known> {
     let has = |name: &&str| facts.field(name).is_some();
-    KNOWN.iter().find(|known| known.fields.iter().all(has))
+    let found = KNOWN.iter().find(|known| known.fields.iter().all(has))?;
+    let beside = facts.name.ends_with("_entities") || facts.name == "mem0migrations";
+    Some(match found.layout {
+        Some("mem0") if beside => &OF_MEM0,
+        _ => found,
+    })
+}
+
+/// Whether this looks like the index with the vectors of a LangGraph store.
+pub(super) fn holds_vectors_of_items(facts: &IndexFacts) -> bool {
+    known_index(facts).is_some_and(|known| known.fields.contains(&"field_name"))
 }
 
 /// The layout of the library whose index this looks like, if it holds memories that this version
@@ -280,6 +297,24 @@ mod tests {
             Some("--layout langchain-redis --index 'my mem'\\''ries' --fields-user owner")
         );
         assert_eq!(look.user_field.as_deref(), Some("owner"));
+    }
+
+    #[test]
+    fn what_mem0_keeps_beside_its_memories_is_not_offered() {
+        let of_mem0 = |name: &str| {
+            let fields = ["memory_id", "hash", "memory", "user_id"];
+            let facts = IndexFacts {
+                name: name.into(),
+                ..index(&fields, Some(("embedding", "COSINE")))
+            };
+            look(&facts).flags
+        };
+        assert_eq!(of_mem0("mem0").as_deref(), Some("--layout mem0"));
+        let other = of_mem0("notes");
+        assert_eq!(other.as_deref(), Some("--layout mem0 --index notes"));
+        for name in ["mem0_entities", "notes_entities", "mem0migrations"] {
+            assert_eq!(of_mem0(name), None, "{name}");
+        }
     }
 
     #[test]

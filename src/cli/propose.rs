@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::exit::{Exit, usage};
 use super::{Context, looks};
 use crate::config::shown;
-use crate::layout::{Options, kind, propose};
+use crate::layout::{Kind, Options, kind, propose, propose_namespace};
 use crate::store::index::{IndexFacts, index_facts, indexes};
 use crate::store::records::sample;
 
@@ -24,6 +24,10 @@ const SAMPLES: usize = 100;
 struct File {
     layout: &'static str,
     index: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector_index: Option<String>,
     #[serde(skip_serializing_if = "Fields::is_empty")]
     fields: Fields,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,13 +163,20 @@ async fn proposed(
             user: user.map(str::to_owned),
             ..Fields::default()
         };
-        let file = File {
+        let mut file = File {
             layout: kind.name,
             index: facts.name.clone(),
+            namespace: None,
+            vector_index: None,
             fields,
             custom: None,
         };
-        return Ok((file, Vec::new()));
+        let mut doubts = Vec::new();
+        if kind.name == "langgraph-store" {
+            doubts.extend(find_namespace(conn, facts, &mut file).await?);
+            doubts.extend(find_vectors(conn, kind, &mut file).await?);
+        }
+        return Ok((file, doubts));
     }
     let samples = sample(conn, facts, SAMPLES).await?;
     let proposal = propose(facts, &samples)?;
@@ -174,6 +185,8 @@ async fn proposed(
     let file = File {
         layout: "custom",
         index: facts.name.clone(),
+        namespace: None,
+        vector_index: None,
         fields: Fields::of(&proposal.options),
         custom: Some(Custom {
             storage: shown(&custom.storage),
@@ -186,6 +199,46 @@ async fn proposed(
         }),
     };
     Ok((file, proposal.doubts))
+}
+
+/// Where the users' memories are, by some items; else what to look over.
+async fn find_namespace(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    file: &mut File,
+) -> anyhow::Result<Option<String>> {
+    let samples = sample(conn, facts, SAMPLES).await?;
+    file.namespace = propose_namespace(&samples);
+    let doubt = "namespace: the items do not tell which label of their namespaces is the user; say \
+                 it, such as namespace = \"memories/{user}\"";
+    Ok(file.namespace.is_none().then(|| doubt.to_owned()))
+}
+
+/// The index with the vectors, where it has not the usual name; else what to look over.
+async fn find_vectors(
+    conn: &mut ConnectionManager,
+    kind: &Kind,
+    file: &mut File,
+) -> anyhow::Result<Option<String>> {
+    let usual = (kind.more)(&Options::default(), &file.index);
+    let mut names: Vec<String> = indexes(conn)
+        .await?
+        .iter()
+        .filter(|facts| looks::holds_vectors_of_items(facts))
+        .map(|facts| facts.name.clone())
+        .collect();
+    if names.iter().any(|name| usual.contains(name)) {
+        return Ok(None);
+    }
+    let doubt = match names.len() {
+        0 => "vector_index: there is no index with the vectors of the items".to_owned(),
+        1 => {
+            file.vector_index = names.pop();
+            return Ok(None);
+        }
+        _ => format!("vector_index: one of {}", names.join(", ")),
+    };
+    Ok(Some(doubt))
 }
 
 fn text(file: &File, doubts: &[String]) -> anyhow::Result<String> {

@@ -60,6 +60,15 @@ const ROLES: [&str; 6] = [
     PROVENANCE,
 ];
 
+/// The pattern of the namespaces of some items, where they tell it.
+pub fn propose_namespace(items: &[(String, Record)]) -> Option<String> {
+    let stored = items.iter().filter_map(|(_, record)| match record {
+        Record::Json(text) => Some(object(text).ok()?.get("prefix")?.as_str()?.to_owned()),
+        Record::Hash(_) => None,
+    });
+    namespace::proposed(stored)
+}
+
 /// The layout over the index of the items and that of their vectors.
 #[derive(Clone, Debug)]
 struct LangGraph {

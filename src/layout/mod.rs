@@ -33,6 +33,7 @@ use crate::store::{group_digest, record_digest};
 pub use custom::CustomOptions;
 pub(crate) use deleted::says_deleted;
 pub use key_shape::KeyShape;
+pub use langgraph::propose_namespace;
 pub use propose::{Proposal, ROLES, propose};
 pub use redisvl::MetadataForm;
 pub use registry::{Kind, NAMES, Opened, Options, kind};

@@ -20,12 +20,13 @@ class Store(RedisStore):
             del self.store_index.search
 
 
-def store(redis: Redis, embed, fields: list[str] | None = None, **options) -> Store:
-    """A store that has started; `embed` makes vectors of a list of texts."""
+def store(redis: Redis, embed, fields: list[str] | None = None, vectors: str | None = None, **options) -> Store:
+    """A store that has started; `embed` makes vectors of a list of texts, which lie under `vectors`."""
     config = {"dims": 384, "embed": embed, "distance_type": "cosine", **({"fields": fields} if fields else {}), **options}
     ttl = config.pop("ttl", None)
     # A client of its own: the library changes how a client reads answers.
-    made = Store(Redis(connection_pool=redis.connection_pool), index=config, ttl=ttl)
+    prefix = {"vector_prefix": vectors} if vectors else {}
+    made = Store(Redis(connection_pool=redis.connection_pool), index=config, ttl=ttl, **prefix)
     made.setup()
     return made
 

@@ -328,6 +328,27 @@ def test_a_field_of_the_value_is_embedded_where_the_index_says_so(redis, embed, 
     assert made.search(ALICE, query=WINDOW, limit=10, filter={"source": "chat"})[0].key == "a1"
 
 
+@pytest.mark.parametrize(
+    ("namespace", "options", "lines"),
+    [
+        (("memories", "{}"), {}, ['namespace = "memories/{user}"']),
+        (("app", "{}", "facts"), {}, ['namespace = "app/{user}/facts"']),
+        (("memories", "{}"), {"vectors": "mem_vec"}, ['namespace = "memories/{user}"', 'vector_index = "mem_vec"']),
+    ],
+)
+def test_the_file_that_inspect_writes_works_unchanged(redis, embed, memfold, namespace, options, lines):
+    made = store(redis, embed, **options)
+    for user in ("alice", "bob"):
+        labels = tuple(label.format(user) for label in namespace)
+        put_all(made, SHAPES["tool"], labels, {f"{key}-{user}": text for key, text in REPEATED.items()})
+    del memfold.settings["MEMFOLD_LAYOUT"]
+    memfold("inspect", "--write-config")
+    written = (memfold.home / "memfold.toml").read_text().splitlines()
+    assert {'layout = "langgraph-store"', 'index = "store"', *lines} <= set(written)
+    for report in memfold.merge():
+        merged_keys(report)
+
+
 def test_doctor_says_what_it_would_read_and_leave(redis, embed, memfold):
     made = store(redis, embed)
     put_all(made, SHAPES["manager"])

@@ -300,6 +300,17 @@ def test_mem0_starts_again_and_again_during_merges(redis, mem0, fold, start_mem0
     assert all(len(mem0.get_all(user_id=f"user-{number}")) == 1 for number in range(12))
 
 
+def test_the_file_that_inspect_writes_works_unchanged(redis, mem0, fold):
+    tell(mem0, user_id="alice")
+    del fold.settings["MEMFOLD_LAYOUT"]
+    fold("inspect", "--write-config")  # memfold.toml in the folder in which memfold runs
+    assert (fold.home / "memfold.toml").read_text().endswith('\nlayout = "mem0"\nindex = "mem0"\n')
+    entities = next(index for index in fold.json("inspect")["indexes"] if index["name"] == "mem0_entities")
+    assert not entities["served"]
+    [report] = fold.merge("alice")
+    assert len(report["merged"]) == 1
+
+
 def test_doctor_finds_the_store_fit(redis, mem0, fold):
     tell(mem0, user_id="alice")
     checks = {check["name"]: check for check in fold.json("doctor")["checks"]}

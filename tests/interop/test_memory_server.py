@@ -172,6 +172,16 @@ def test_pinned_memories_are_never_retired(redis, server, fold):
     assert all(server.get(id=id)["pinned"] for id in ("A2", "A3"))
 
 
+def test_the_file_that_inspect_writes_works_unchanged(redis, server, fold):
+    for id, text in (("A1", SEATS), ("A2", SEATS_AGAIN)):
+        server.add(id=id, text=text, user_id="alice")
+    del fold.settings["MEMFOLD_LAYOUT"]
+    fold("inspect", "--write-config")
+    assert 'layout = "agent-memory-server"' in (fold.home / "memfold.toml").read_text()
+    [report] = fold.merge("alice")
+    assert [merge["retired"] for merge in report["merged"]] == [[key("A2")]]
+
+
 def test_a_worker_that_compacts_is_warned_of(redis, server, fold):
     server.add(id="A1", text=SEATS, user_id="alice")
     name = "memory-server:task-workers:compact_long_term_memories"

@@ -98,6 +98,30 @@ impl Pattern {
     }
 }
 
+/// The pattern that stored namespaces have in common: the usual one, or their labels with the only
+/// one that differs as the user. `None` where that does not tell it.
+pub(super) fn proposed(stored: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<Vec<String>> = stored
+        .map(|stored| decode(&stored))
+        .collect::<Option<_>>()?;
+    let fits = |text: &String| {
+        Pattern::parse(text)
+            .is_ok_and(|pattern| all.iter().all(|labels| pattern.user(labels).is_some()))
+    };
+    let mut labels = all.first()?.clone();
+    let usual = Pattern::USUAL.to_owned();
+    if fits(&usual) {
+        return Some(usual);
+    }
+    let differs = |at: &usize| all.iter().any(|other| other.get(*at) != labels.get(*at));
+    let differing: Vec<usize> = (0..labels.len()).filter(differs).collect();
+    let [user] = differing[..] else {
+        return None;
+    };
+    USER.clone_into(labels.get_mut(user)?);
+    Some(labels.join("/")).filter(fits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +157,30 @@ mod tests {
         let found = user("*/user-{user}/facts", &["x", "user-7", "facts"]);
         assert_eq!(found.as_deref(), Some("7"));
         assert_eq!(user("*/user-{user}/facts", &["x", "7", "facts"]), None);
+    }
+
+    #[test]
+    fn a_pattern_is_proposed_where_the_namespaces_tell_it() {
+        for (stored, pattern) in [
+            (&[r"memories\.alice"][..], Some("memories/{user}")),
+            (
+                &[r"memories\.alice", r"memories\.bob"],
+                Some("memories/{user}"),
+            ),
+            (
+                &[r"app\.alice\.facts", r"app\.bob\.facts"],
+                Some("app/{user}/facts"),
+            ),
+            (&[r"app\.alice\.facts"], None),
+            (&[r"app\.alice\.facts", r"app\.bob\.notes"], None),
+            (&[r"memories\.alice", r"app\.x\.y"], None),
+            (&[r"a\/b\.alice", r"a\/b\.bob"], None),
+            (&["broken.x"], None),
+            (&[], None),
+        ] {
+            let found = proposed(stored.iter().map(|&text| text.to_owned()));
+            assert_eq!(found.as_deref(), pattern, "{stored:?}");
+        }
     }
 
     #[test]
