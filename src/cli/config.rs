@@ -2,7 +2,7 @@ use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
 use super::render::{columns, escape, pad};
-use super::{Context, json};
+use super::{Context, json, reference};
 use crate::config::{Origin, SETTINGS, Setting, Settings};
 
 /// Look at the configuration
@@ -20,14 +20,15 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the reference of all settings as Markdown (docs/configuration.md)
+    Reference,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
-    let Command::Show { json } = args.command;
-    if json {
-        context.out.json(&document(&context.settings))?;
-    } else {
-        context.out.data(&table(context))?;
+    match args.command {
+        Command::Show { json: true } => context.out.json(&document(&context.settings))?,
+        Command::Show { json: false } => context.out.data(&table(context))?,
+        Command::Reference => context.out.data(&reference::page())?,
     }
     Ok(Exit::Done)
 }

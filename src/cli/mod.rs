@@ -23,6 +23,7 @@ mod own_pairs;
 mod plan_file;
 mod progress;
 mod propose;
+mod reference;
 mod render;
 mod request;
 mod results;
