@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use assert_cmd::assert::Assert;
@@ -76,6 +77,31 @@ fn help_teaches() {
         "keep-apart",
     ] {
         assert!(long.contains(part), "{part} in {long}");
+    }
+}
+
+/// A file of this repository.
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+#[test]
+fn the_readme_lists_the_commands_and_exit_codes_of_the_help() {
+    let help = Cli::new().stdout(&["--help"]);
+    let (_, commands) = help.split_once("\nCommands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let block = format!("<!-- equals: memfold --help -->\n```text\nCommands:\n{commands}\n```\n");
+    let readme = page("README.md");
+    assert!(readme.contains(&block), "the README must hold: {block}");
+    let (_, codes) = help.split_once("Exit codes:\n").unwrap();
+    for code in codes
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+    {
+        assert!(
+            readme.contains(&format!("\n| {code} | ")),
+            "exit code {code}"
+        );
     }
 }
 

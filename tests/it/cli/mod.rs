@@ -1,6 +1,7 @@
 //! The built program on a real server: what it writes, what it says, how it ends.
 
 mod conflicts;
+mod documents;
 mod evaluated;
 mod figures;
 mod killed;

@@ -10,6 +10,7 @@ use std::thread;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::schema;
 use super::server::parts;
 
 /// memfold with its settings as environment variables.
@@ -127,10 +128,15 @@ impl Done {
         self
     }
 
-    /// The data as one JSON document.
+    /// The data as one JSON document, which is as docs/memfold.schema.json says.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:#?}"))
+        let document = serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error} in {self:#?}"));
+        if let Some(command) = self.args.first() {
+            schema::check(command, &document);
+        }
+        document
     }
 }
 

@@ -4,5 +4,6 @@
 pub(crate) mod cli;
 pub(crate) mod merging;
 pub(crate) mod picture;
+pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod store;
