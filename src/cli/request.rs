@@ -3,7 +3,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::render::escape;
 use super::{Context, json, open};
-use crate::store::requests::{Request, request};
+use crate::store::requests::{Id, Request, request};
 
 const HELP: &str = "\
 The request waits in the stream memfold:requests until a worker takes it. Any client can put one
@@ -49,13 +49,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     let asked = args.user.iter().zip(&ids);
     if args.json {
         let asked: Vec<_> = asked
-            .map(|(user, id)| json!({ "user": user, "id": id }))
+            .map(|(user, id)| json!({ "user": user, "id": id.to_string() }))
             .collect();
         context
             .out
             .json(&json!({ "version": json::VERSION, "requests": asked }))?;
     } else {
-        let line = |(user, id): (&String, &String)| format!("asked for {}: {id}\n", escape(user));
+        let line = |(user, id): (&String, &Id)| format!("asked for {}: {id}\n", escape(user));
         context.out.data(&asked.map(line).collect::<String>())?;
     }
     Ok(Exit::Done)

@@ -157,8 +157,7 @@ impl From<RedisError> for StoreError {
         match code(&error).as_deref() {
             Some("WRONGPASS" | "NOAUTH") => Self::Auth(text),
             Some("NOPERM") => Self::Permission(text),
-            // A client that waits is told of a failover by UNBLOCKED.
-            Some("READONLY" | "MASTERDOWN" | "UNBLOCKED") => Self::ReadOnly(text),
+            Some("READONLY" | "MASTERDOWN") => Self::ReadOnly(text),
             Some("OOM") => Self::OutOfMemory(text),
             Some("LOADING" | "BUSY") => Self::Loading(text),
             Some("MISCONF" | "NOREPLICAS") => Self::WritesRefused(text),
@@ -218,10 +217,6 @@ mod tests {
             ),
             (
                 "READONLY You can't write against a read only replica.",
-                "read-only",
-            ),
-            (
-                "UNBLOCKED force unblock from blocking operation",
                 "read-only",
             ),
             ("LOADING Redis is loading the dataset in memory", "loading"),

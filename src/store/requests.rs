@@ -6,6 +6,7 @@
 //! a worker that died are taken over by the others.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, ConnectionManager};
@@ -54,8 +55,45 @@ pub struct Taken {
 impl Taken {
     /// When it was put there, by the server's clock, in ms since the epoch.
     pub fn at_ms(&self) -> i64 {
-        let ms = self.id.split('-').next().unwrap_or_default();
-        ms.parse().unwrap_or(0)
+        i64::try_from(Id::of(&self.id).ms).unwrap_or(i64::MAX)
+    }
+}
+
+/// The id of a request. Ids grow with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    /// When it was put there, by the server's clock, in ms since the epoch.
+    pub ms: u64,
+    /// Its place among those of the same time.
+    pub number: u64,
+}
+
+impl Id {
+    /// Larger than any.
+    const MAX: Self = Self {
+        ms: u64::MAX,
+        number: u64::MAX,
+    };
+
+    fn of(text: &str) -> Self {
+        let (ms, number) = text.split_once('-').unwrap_or((text, "0"));
+        Self {
+            ms: ms.parse().unwrap_or(0),
+            number: number.parse().unwrap_or(0),
+        }
+    }
+
+    fn next(self) -> Self {
+        Self {
+            number: self.number.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.ms, self.number)
     }
 }
 
@@ -77,7 +115,7 @@ pub struct Backlog {
 pub async fn request(
     con: &mut impl ConnectionLike,
     requests: &[Request],
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<Id>, StoreError> {
     if requests.is_empty() {
         return Ok(Vec::new());
     }
@@ -98,7 +136,8 @@ pub async fn request(
             cmd.arg("newest").arg(&probe.newest);
         }
     }
-    Ok(pipe.query_async(con).await?)
+    let ids: Vec<String> = pipe.query_async(con).await?;
+    Ok(ids.iter().map(|text| Id::of(text)).collect())
 }
 
 /// Loads the function `memfold_request`; `false` where the server refuses functions.
@@ -170,8 +209,8 @@ impl Queue {
         let answer: Result<Value, RedisError> = cmd.query_async(&mut self.conn).await;
         match answer {
             Ok(answer) => Ok(of_streams(&answer).into_iter().next()),
-            // The stream was deleted.
-            Err(error) if error.code() == Some("NOGROUP") => {
+            // The stream was deleted, or the server has become a replica: that is found out here.
+            Err(error) if matches!(error.code(), Some("NOGROUP" | "UNBLOCKED")) => {
                 self.make_group().await?;
                 Ok(None)
             }
@@ -278,14 +317,17 @@ impl Queue {
         Ok(cmd.exec_async(&mut self.conn).await?)
     }
 
-    /// What waits for this group.
+    /// What waits for this group, and the first id that it still needs.
     ///
     /// # Errors
     /// [`StoreError`] of the server or connection.
-    pub async fn backlog(&mut self) -> Result<Backlog, StoreError> {
+    pub async fn backlog(&mut self) -> Result<(Backlog, Id), StoreError> {
         let groups = groups(&mut self.conn).await?;
         let own = groups.into_iter().find(|group| group.name == self.group);
-        Ok(own.map(|group| group.backlog).unwrap_or_default())
+        // Where the group is gone, so are the requests.
+        Ok(own.map_or((Backlog::default(), Id::MAX), |group| {
+            (group.backlog, group.oldest)
+        }))
     }
 
     /// Removes this worker from the group; requests that it still has stay for the others to take
@@ -313,9 +355,7 @@ impl Queue {
             return Ok(());
         };
         let mut cmd = redis::cmd("XTRIM");
-        cmd.arg(REQUESTS)
-            .arg("MINID")
-            .arg(format!("{}-{}", oldest.0, oldest.1));
+        cmd.arg(REQUESTS).arg("MINID").arg(oldest.to_string());
         Ok(cmd.exec_async(&mut self.conn).await?)
     }
 }
@@ -356,7 +396,7 @@ pub struct Group {
     /// What waits.
     pub backlog: Backlog,
     /// The first id that it still needs.
-    oldest: (u64, u64),
+    oldest: Id,
 }
 
 /// The consumer groups of the stream; none if there is no stream.
@@ -376,22 +416,24 @@ pub async fn groups(con: &mut impl ConnectionLike) -> Result<Vec<Group>, StoreEr
         let number = |name: &str| info.get(name).and_then(reply::integer);
         let text = |name: &str| info.get(name).and_then(reply::text).unwrap_or_default();
         let (name, pending) = (text("name"), number("pending").unwrap_or(0).max(0) as u64);
-        let last = id(&text("last-delivered-id"));
+        let last = Id::of(&text("last-delivered-id"));
         let waiting = number("lag").unwrap_or(0).max(0) as u64;
-        let after = (last.0, last.1.saturating_add(1));
-        let (oldest, oldest_ms) = if pending > 0 {
+        let after = last.next();
+        let (oldest, since) = if pending > 0 {
             let mut cmd = redis::cmd("XPENDING");
             cmd.arg(REQUESTS).arg(&name);
             let summary: Value = cmd.query_async(con).await?;
             let first = reply::items(&summary).and_then(|parts| parts.get(1));
-            let first = first.and_then(reply::text).map_or(last, |text| id(&text));
-            (first, Some(first.0))
+            let first = first
+                .and_then(reply::text)
+                .map_or(last, |text| Id::of(&text));
+            (first, Some(first))
         } else if waiting > 0 {
             let mut cmd = redis::cmd("XRANGE");
-            cmd.arg(REQUESTS).arg(format!("{}-{}", after.0, after.1));
+            cmd.arg(REQUESTS).arg(after.to_string());
             cmd.arg("+").arg("COUNT").arg(1);
             let first = of_entries(&cmd.query_async(con).await?);
-            (after, first.first().map(|taken| id(&taken.id).0))
+            (after, first.first().map(|taken| Id::of(&taken.id)))
         } else {
             (after, None)
         };
@@ -400,7 +442,7 @@ pub async fn groups(con: &mut impl ConnectionLike) -> Result<Vec<Group>, StoreEr
             backlog: Backlog {
                 waiting,
                 pending,
-                oldest_ms: oldest_ms.and_then(|ms| i64::try_from(ms).ok()),
+                oldest_ms: since.and_then(|id| i64::try_from(id.ms).ok()),
             },
             oldest,
         });
@@ -410,12 +452,6 @@ pub async fn groups(con: &mut impl ConnectionLike) -> Result<Vec<Group>, StoreEr
 
 fn is_absent(error: &RedisError) -> bool {
     error.code() == Some("NOGROUP") || error.to_string().contains("no such key")
-}
-
-/// An id as numbers, which sort.
-fn id(text: &str) -> (u64, u64) {
-    let (ms, count) = text.split_once('-').unwrap_or((text, "0"));
-    (ms.parse().unwrap_or(0), count.parse().unwrap_or(0))
 }
 
 /// The entries of an answer of `XREADGROUP`, in both protocols.
@@ -513,6 +549,8 @@ mod tests {
 
     #[test]
     fn ids_sort_as_numbers() {
+        let id = Id::of;
         assert!(id("9-2") < id("10-1") && id("10-2") < id("10-11"));
+        assert_eq!(id("10-2").next().to_string(), "10-3");
     }
 }

@@ -76,7 +76,7 @@ impl Session {
         beat(&mut conn, &told, TTL).await?;
         let mut ours = ours.lock().await;
         ours.keep(&self.shared.in_hand()).await?;
-        let backlog = ours.backlog().await?;
+        let (backlog, _) = ours.backlog().await?;
         self.shared.metrics.backlog(backlog, server_now);
         Ok(())
     }

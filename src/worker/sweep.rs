@@ -9,15 +9,18 @@ use tokio::sync::Mutex;
 
 use super::session::Session;
 use crate::store::fleet::{server_ms, take_turn};
-use crate::store::requests::{Queue, Request, request};
+use crate::store::requests::{Id, Queue, Request, request};
 use crate::store::{Probe, StoreError, Users, states};
 
 /// Requests that may wait before discovery holds back.
 const WAITING_MOST: usize = 10_000;
-/// A user that was found to be due is not put there again for so long, unless a run came by.
-const QUEUED_MS: i64 = 15 * 60_000;
+/// A user that was found to be due is not put there again for so long, unless that request is done.
+const QUEUED_MS: u64 = 15 * 60_000;
 /// The next sweep where one was cut short.
 const SOON: Duration = Duration::from_secs(5);
+
+/// Users that wait in the stream, by hash, each with its request.
+type Queued = HashMap<u64, Id>;
 
 /// What a sweep found.
 #[derive(Default)]
@@ -78,7 +81,7 @@ impl Session {
         &self,
         ours: &Mutex<Queue>,
         turn: &str,
-        queued: &mut HashMap<u64, i64>,
+        queued: &mut Queued,
         again: bool,
     ) -> Result<Option<Found>, StoreError> {
         let mut conn = self.site.pipeline.conn.clone();
@@ -87,8 +90,10 @@ impl Session {
         if !again && !take_turn(&mut conn, turn, &worker, every).await? {
             return Ok(None);
         }
-        let waiting = ours.lock().await.backlog().await?.waiting;
-        let room = WAITING_MOST.saturating_sub(usize::try_from(waiting).unwrap_or(usize::MAX));
+        let (backlog, needed) = ours.lock().await.backlog().await?;
+        queued.retain(|_, id| *id >= needed);
+        let waiting = usize::try_from(backlog.waiting).unwrap_or(usize::MAX);
+        let room = WAITING_MOST.saturating_sub(waiting);
         if room < WAITING_MOST / 2 {
             return Ok(Some(Found {
                 users: 1,
@@ -100,15 +105,11 @@ impl Session {
     }
 
     /// Puts up to `room` due users into the stream.
-    async fn find(
-        &self,
-        queued: &mut HashMap<u64, i64>,
-        mut room: usize,
-    ) -> Result<Found, StoreError> {
+    async fn find(&self, queued: &mut Queued, mut room: usize) -> Result<Found, StoreError> {
         let pipeline = &self.site.pipeline;
         let (mut conn, mut reading) = (pipeline.conn.clone(), pipeline.conn.clone());
         let now_ms = server_ms(&mut conn).await?;
-        queued.retain(|_, at| (now_ms - *at).abs() < QUEUED_MS);
+        queued.retain(|_, id| now_ms.unsigned_abs().abs_diff(id.ms) < QUEUED_MS);
         let mut found = Found::default();
         let mut users = Users::of(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
         while let Some(page) = users.next().await? {
@@ -118,8 +119,8 @@ impl Session {
             due.truncate(room);
             room -= due.len();
             found.due += due.len();
-            request(&mut conn, &due).await?;
-            queued.extend(due.iter().map(|request| (hash(&request.user), now_ms)));
+            let ids = request(&mut conn, &due).await?;
+            queued.extend(due.iter().map(|request| hash(&request.user)).zip(ids));
             if found.cut {
                 users.close().await;
                 break;
@@ -132,7 +133,7 @@ impl Session {
     async fn due(
         &self,
         mut page: Vec<(String, Probe)>,
-        queued: &HashMap<u64, i64>,
+        queued: &Queued,
         now_ms: i64,
     ) -> Result<Vec<Request>, StoreError> {
         page.retain(|(user, _)| self.options.takes(user));
@@ -149,8 +150,7 @@ impl Session {
                 .rules
                 .due(&user, state.as_ref(), &probe, now_ms);
             let Some(cause) = cause else { continue };
-            let ran_at = state.map_or(0, |state| state.run_at_ms);
-            if queued.get(&hash(&user)).is_some_and(|&at| at >= ran_at) {
+            if queued.contains_key(&hash(&user)) {
                 continue;
             }
             due.push(Request {

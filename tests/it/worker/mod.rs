@@ -1,6 +1,7 @@
 //! `memfold worker`, whole: the program beside agents, on the real Redis.
 
 mod accounts;
+mod evicted;
 mod ops;
 mod quiet;
 mod requests;
