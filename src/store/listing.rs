@@ -455,6 +455,12 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
         page.map(|page| Some(page.rows))
     }
 
+    /// Begins another question, after the last page of the one before.
+    pub(crate) fn again(&mut self, query: Cmd) {
+        self.query = Some(query);
+        self.open = None;
+    }
+
     /// Gives the cursor back.
     pub(crate) async fn close(&mut self) {
         self.query = None;

@@ -29,6 +29,7 @@ mod reply;
 pub mod requests;
 mod spent;
 mod state;
+mod sums;
 mod trouble;
 mod undo;
 pub mod vetoes;

@@ -1,13 +1,12 @@
 //! The cheap look at users: how many memories, and the newest time, many users in one answer.
 
-use std::collections::BTreeMap;
-
 use redis::aio::ConnectionManager;
 
 use super::index::IndexFacts;
 use super::listing::{Pages, aggregate, can_express, settled};
 use super::reply::Row;
 use super::state::Probe;
+use super::sums::Sums;
 use super::{StoreError, query};
 use crate::layout::{Layout, Listing};
 
@@ -20,8 +19,12 @@ const COUNT: &str = "__memfold_count";
 /// They are candidates: the ids on the keys decide, and a snapshot checks them.
 pub struct Users<'a> {
     pages: Pages<'a, ConnectionManager>,
+    index: &'a str,
     names: Names,
     layout: &'a dyn Layout,
+    /// Where several values may name one user, only the sum over all of them says anything: the
+    /// index is asked twice, and so much is kept in between.
+    sums: Option<Sums>,
 }
 
 impl<'a> Users<'a> {
@@ -42,33 +45,41 @@ impl<'a> Users<'a> {
             return Err(now.unfit(detail));
         };
         let query = names.grouped(aggregate(&facts.name, "*"));
-        Ok(Self {
+        let mut users = Self {
             pages: Pages::new(conn, &facts.name, query),
+            index: &facts.name,
             names,
             layout,
-        })
+            sums: None,
+        };
+        if layout.has_several_values() {
+            let mut sums = Sums::default();
+            while let Some(page) = users.page().await? {
+                for (user, probe) in page {
+                    sums.add(&user, &probe);
+                }
+            }
+            sums.close();
+            users.sums = Some(sums);
+            let query = users.names.grouped(aggregate(users.index, "*"));
+            users.pages.again(query);
+        }
+        Ok(users)
     }
 
-    /// The next users, each with what the index says of it; `None` after the last.
+    /// The next users, each with what the index says of it; `None` after the last. A page may be
+    /// empty.
     ///
     /// # Errors
     /// [`StoreError::Partial`], and any error of the server or connection.
     pub async fn next(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
-        if let Listing::Tag(_) = self.layout.listing() {
-            return self.page().await;
-        }
-        // Several values may name one user: only the sum over all of them says anything.
-        let mut users: BTreeMap<String, Probe> = BTreeMap::new();
-        let mut any = false;
-        while let Some(page) = self.page().await? {
-            any = true;
-            for (user, probe) in page {
-                let sum = users.entry(user).or_default();
-                sum.count += probe.count;
-                sum.newest = std::mem::take(&mut sum.newest).max(probe.newest);
-            }
-        }
-        Ok(any.then(|| users.into_iter().collect()))
+        let page = self.page().await?;
+        let Some(sums) = &mut self.sums else {
+            return Ok(page);
+        };
+        // Each user once, with the sum.
+        let summed = |(user, _): (String, Probe)| sums.take(&user).map(|probe| (user, probe));
+        Ok(page.map(|page| page.into_iter().filter_map(summed).collect()))
     }
 
     async fn page(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {

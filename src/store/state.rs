@@ -21,7 +21,8 @@ const VERSION: u32 = 1;
 pub struct Probe {
     /// The user's memories.
     pub count: u64,
-    /// The latest of their times, in the index's own form; empty where it has none.
+    /// The latest of their times, in the index's own form; empty where it has none. A digest of all
+    /// where the index has several values for the user.
     pub newest: String,
 }
 

@@ -21,4 +21,5 @@ mod several_keys;
 mod snapshot;
 mod support;
 mod undo;
+mod users;
 mod worker;
