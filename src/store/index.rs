@@ -220,20 +220,24 @@ pub async fn index_facts(
     }
 }
 
-/// Asks the server about all its indexes, by name.
+/// Asks the server about all its indexes, by name. Those that this account may not see are left out.
 ///
 /// # Errors
-/// Any error of the server or connection.
+/// [`StoreError::Permission`] if it may see none, and any error of the server or connection.
 pub async fn indexes(conn: &mut impl ConnectionLike) -> Result<Vec<IndexFacts>, StoreError> {
-    let mut all = Vec::new();
+    let (mut all, mut refused) = (Vec::new(), None);
     for name in index_names(conn).await? {
         match index_facts(conn, &name).await {
             Ok(facts) => all.push(facts),
             Err(StoreError::NoIndex { .. }) => {} // dropped meanwhile
+            Err(error @ StoreError::Permission(_)) => refused = Some(error),
             Err(error) => return Err(error),
         }
     }
-    Ok(all)
+    match refused {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
 }
 
 /// The names of all indexes, sorted.

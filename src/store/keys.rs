@@ -120,7 +120,8 @@ pub(super) fn of_merge(
 }
 
 /// The name of an index on the server that would take retired memories of these storages for its
-/// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]).
+/// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]). An index
+/// that this account may not see might be one.
 ///
 /// # Errors
 /// [`StoreError`] if the indexes cannot be listed or described.
@@ -129,7 +130,12 @@ pub async fn covering_index(
     storages: &[Storage],
 ) -> Result<Option<String>, StoreError> {
     for name in index_names(con).await? {
-        let facts = index_facts(con, &name).await?;
+        let facts = match index_facts(con, &name).await {
+            Ok(facts) => facts,
+            Err(StoreError::Permission(_)) => return Ok(Some(name)),
+            Err(StoreError::NoIndex { .. }) => continue,
+            Err(error) => return Err(error),
+        };
         if storages.contains(&facts.storage) && covers(&facts.prefixes, &undo_prefix()) {
             return Ok(Some(name));
         }

@@ -544,6 +544,16 @@ async fn an_index_that_covers_the_undo_store_is_named() {
             }
             case.run::<()>(&["FT.DROPINDEX", "wide"]).await;
         }
+        // One that may not be seen might be one.
+        let rules = "on >pw ~memfold:* ~agent_memories +@all";
+        let words: Vec<&str> = ["ACL", "SETUSER", "app"]
+            .into_iter()
+            .chain(rules.split(' '))
+            .collect();
+        case.run::<()>(&words).await;
+        let mut con = crate::support::server::connect(&case.server.url_as("app", "pw")).await;
+        let found = covering_index(&mut con, &[storage]).await.unwrap();
+        assert!(["beside", "of_other_type"].contains(&found.as_deref().unwrap()));
     }
 }
 

@@ -30,14 +30,18 @@ const COMMON: &[&str] = &[
 const OF_JSON: &[&str] = &["JSON.GET {key}", "JSON.SET {key} $ {}"];
 const OF_HASH: &[&str] = &["HGETALL {key}", "HKEYS {key}", "HSET {key} f v"];
 
-/// What an account may be allowed to run: all that merging, undoing and the worker take.
+/// What an account may be allowed to run: all that merging, undoing and the worker take, and what
+/// doctor asks. Of the search module's configuration it may read alone.
 const COMMANDS: &str = "\
     +hello +auth +ping +client|setinfo +client|setname +time +info +multi +exec +scan +type +exists \
     +get +mget +set +incr +incrby +unlink +rename +renamenx +persist +pexpire +pexpireat +pexpiretime \
     +pttl +dump +restore +memory|usage +xadd +xtrim +xdel +xrange +xrevrange +xlen +xreadgroup +xack \
     +xclaim +xautoclaim +xpending +xgroup|create +xgroup|delconsumer +xinfo|groups +xinfo|consumers \
-    +zadd +zrem +zrange +sadd +srem +smembers +function|load +fcall +eval +ft._list +ft.info +ft.search \
-    +ft.aggregate +ft.cursor";
+    +zadd +zrem +zrange +sadd +srem +smembers +function|load +function|list +module|list +acl|whoami \
+    +acl|dryrun +fcall +eval +ft._list +ft.info +ft.search +ft.aggregate +ft.cursor +ft.config|get";
+/// What other indexes are over, not what they hold: one of them may take retired memories for its
+/// own.
+const SELECTOR: &str = "(+ft.info ~*)";
 const COMMANDS_OF_JSON: &str = " +json.get +json.set";
 const COMMANDS_OF_HASH: &str = " +hgetall +hkeys +hset +hpttl";
 
@@ -60,7 +64,7 @@ pub(super) fn acl(indexes: &[&IndexFacts]) -> String {
         commands += COMMANDS_OF_HASH;
     }
     format!(
-        "ACL SETUSER memfold reset on >PASSWORD resetchannels {} {commands}",
+        "ACL SETUSER memfold reset on >PASSWORD resetchannels {} {commands} {SELECTOR}",
         keys.join(" ")
     )
 }

@@ -117,7 +117,9 @@ pub(super) async fn undo_store(conn: &mut ConnectionManager, storage: Storage) -
     match covering_index(conn, &[storage]).await {
         Ok(None) => Check::ok("undo store", "no index covers memfold:undo:"),
         Ok(Some(index)) => {
-            let found = format!("index {index} covers memfold:undo:, so originals are kept packed");
+            let found = format!(
+                "index {index} covers memfold:undo:, or may not be seen, so originals are kept packed"
+            );
             Check::warn(
                 "undo store",
                 found,
