@@ -105,6 +105,43 @@ fn the_readme_lists_the_commands_and_exit_codes_of_the_help() {
     }
 }
 
+/// Every layout has a row with a command that can be pasted: all that it lacks is a server.
+#[test]
+fn the_commands_of_the_readmes_stores_work() {
+    let readme = page("README.md");
+    let table = readme.split("| library (tested version) |").nth(1).unwrap();
+    let rows: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .take_while(|l| !l.is_empty())
+        .collect();
+    assert_eq!(rows.len(), memfold::layout::NAMES.len());
+    let mut told = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [.., command] = cells[..] else {
+            panic!("{row}")
+        };
+        assert_eq!(cells.len(), 6, "{row}");
+        for part in command.trim_matches('`').split(" && ") {
+            let mut words = part.split(' ').map(|word| word.trim_matches('\''));
+            assert_eq!(words.next(), Some("memfold"), "{part}");
+            let args: Vec<&str> = words.collect();
+            let cli = Cli::new().env("MEMFOLD_REDIS_URL", &nowhere());
+            cli.run(&args).code(3);
+            if let Some(at) = args.iter().position(|arg| *arg == "--layout") {
+                told.push(args[at + 1].to_owned());
+            } else if args.contains(&"--write-config") {
+                told.push("custom".to_owned());
+            }
+        }
+    }
+    told.sort();
+    let mut names = memfold::layout::NAMES;
+    names.sort_unstable();
+    assert_eq!(told, names);
+}
+
 #[test]
 fn every_command_has_help() {
     let commands = [

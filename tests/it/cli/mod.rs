@@ -5,6 +5,7 @@ mod documents;
 mod evaluated;
 mod figures;
 mod killed;
+mod lookalikes;
 mod output;
 mod plans;
 mod records;
