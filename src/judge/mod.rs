@@ -41,6 +41,8 @@ pub(crate) mod words;
 
 pub use self::normalize::normalize;
 
+use std::sync::Once;
+
 use jiff::Timestamp;
 
 use self::facts::Facts;
@@ -75,6 +77,21 @@ pub struct Judgement {
 /// are `Unsure`.
 pub fn judge(a: Claim<'_>, b: Claim<'_>) -> Judgement {
     Reading::of(a).judge(&Reading::of(b))
+}
+
+/// Compiles what judging plain texts needs, so that it is there when the first is judged.
+pub fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        let claim = |text| Claim {
+            text,
+            said_at: Some(Timestamp::UNIX_EPOCH),
+        };
+        judge(
+            claim("Met two people at 5 pm on 3 May 2024"),
+            claim("No longer meets them today"),
+        );
+    });
 }
 
 /// Splits a group into parts in which no pair is `Different`.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::join;
 use redis::aio::{ConnectionLike, ConnectionManager};
 use redis::{Cmd, Value};
 
@@ -396,8 +397,11 @@ async fn pages(
     mut each: impl FnMut(&Row),
 ) -> Result<(), StoreError> {
     let mut pages = Pages::new(conn, index, query);
-    while let Some(rows) = pages.next().await? {
-        rows.iter().for_each(&mut each);
+    let mut page = pages.next().await?;
+    while let Some(rows) = page {
+        // The server makes the next page while this one is looked at.
+        let look = async { rows.iter().for_each(&mut each) };
+        page = join(pages.next(), look).await.0?;
     }
     Ok(())
 }
