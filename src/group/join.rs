@@ -72,19 +72,7 @@ pub fn join_changed(
     threads: NonZero<usize>,
 ) -> Vec<Pair> {
     assert_eq!(changed.len(), vectors.nrows(), "one mark for each row");
-    let rows = Rows::new(vectors, threads);
-    let used = (0..changed.len()).filter(|&row| rows.takes_part(row));
-    let (mut used, others): (Vec<usize>, Vec<usize>) = used.partition(|&row| changed[row]);
-    let first = used.len();
-    used.extend(others);
-    let mut pairs = rows.join_first(first, used, threshold);
-    let stays = |pair: &&Pair| {
-        let changed = changed[pair.a as usize] || changed[pair.b as usize];
-        !changed && pair.distance <= threshold
-    };
-    pairs.extend(known.iter().filter(stays));
-    pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
-    pairs
+    Rows::new(vectors, threads).join_changed(known, changed, threshold)
 }
 
 /// The rows with what a cosine needs of them.
@@ -156,10 +144,24 @@ impl<'a> Rows<'a> {
 
     /// See [`threshold_join`].
     pub(super) fn join(&self, threshold: f64) -> Vec<Pair> {
-        let used: Vec<usize> = (0..self.squares.len())
-            .filter(|&row| self.takes_part(row))
-            .collect();
-        let mut pairs = self.join_first(used.len(), used, threshold);
+        self.join_changed(&[], &vec![true; self.squares.len()], threshold)
+    }
+
+    /// See [`join_changed`]. Known pairs of rows that do not take part are dropped as well.
+    pub(super) fn join_changed(
+        &self,
+        known: &[Pair],
+        changed: &[bool],
+        threshold: f64,
+    ) -> Vec<Pair> {
+        let used = (0..changed.len()).filter(|&row| self.takes_part(row));
+        let (mut used, others): (Vec<usize>, Vec<usize>) = used.partition(|&row| changed[row]);
+        let first = used.len();
+        used.extend(others);
+        let mut pairs = self.join_first(first, used, threshold);
+        let same = |row: u32| !changed[row as usize] && self.takes_part(row as usize);
+        let stays = |pair: &&Pair| same(pair.a) && same(pair.b) && pair.distance <= threshold;
+        pairs.extend(known.iter().filter(stays));
         pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
         pairs
     }

@@ -52,6 +52,68 @@ pub fn group(
     cap: usize,
     threads: NonZero<usize>,
 ) -> Vec<Vec<u32>> {
+    let none = Compared::default();
+    group_changed(vectors, classes, readable, &none, threshold, cap, threads).0
+}
+
+/// Pairs a row beyond which it is not kept what was compared: finding them again is cheaper.
+const KNOWN_PAIRS: usize = 8;
+
+/// Which rows were compared with each other, and what was found. Nothing, where too many pairs were.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compared {
+    /// The rows.
+    pub rows: Vec<u32>,
+    /// All pairs of them within the threshold, the smaller row first.
+    pub pairs: Vec<Pair>,
+}
+
+impl Compared {
+    /// What of it is among some rows, which are ascending, by their places there.
+    pub fn within(&self, rows: &[usize]) -> Self {
+        if self.rows.is_empty() {
+            return Self::default();
+        }
+        let place = |row: u32| rows.binary_search(&(row as usize)).ok().map(|at| at as u32);
+        let pair = |pair: &Pair| {
+            let (a, b) = (place(pair.a)?, place(pair.b)?);
+            Some(Pair { a, b, ..*pair })
+        };
+        Self {
+            rows: self.rows.iter().filter_map(|&row| place(row)).collect(),
+            pairs: self.pairs.iter().filter_map(pair).collect(),
+        }
+    }
+
+    /// Adds what was compared among some rows, which it names by their places there.
+    pub fn add(&mut self, within: Self, rows: &[usize]) {
+        let row = |place: u32| rows[place as usize] as u32;
+        let pair = |pair: Pair| Pair {
+            a: row(pair.a),
+            b: row(pair.b),
+            ..pair
+        };
+        self.rows.extend(within.rows.into_iter().map(row));
+        self.pairs.extend(within.pairs.into_iter().map(pair));
+    }
+}
+
+/// The groups that [`group`] gives, and what was compared for them, where some is `known` from an
+/// earlier time: rows that were compared then and have the same vectors now, and all pairs of them
+/// within the same threshold. With k other rows among n this takes time k · n.
+///
+/// # Panics
+/// If `classes` or `readable` has another length than `vectors` has rows, or something known names
+/// no row.
+pub fn group_changed(
+    vectors: ArrayView2<'_, f32>,
+    classes: &[usize],
+    readable: &[bool],
+    known: &Compared,
+    threshold: f64,
+    cap: usize,
+    threads: NonZero<usize>,
+) -> (Vec<Vec<u32>>, Compared) {
     let n = vectors.nrows();
     assert!(
         classes.len() == n && readable.len() == n,
@@ -92,7 +154,19 @@ pub fn group(
         .filter(|&row| texts[row] == 0)
         .for_each(|row| rows.leave_out(row));
 
-    for cluster in linkage::link(&texts, rows.join(threshold), cap) {
+    let mut changed = vec![true; n];
+    known
+        .rows
+        .iter()
+        .for_each(|&row| changed[row as usize] = false);
+    let pairs = rows.join_changed(&known.pairs, &changed, threshold);
+    let mut compared = Compared::default();
+    if pairs.len() <= KNOWN_PAIRS * n {
+        let used = (0..n).filter(|&row| rows.takes_part(row));
+        compared.rows = used.map(|row| row as u32).collect();
+        compared.pairs.clone_from(&pairs);
+    }
+    for cluster in linkage::link(&texts, pairs, cap) {
         groups.push(
             cluster
                 .iter()
@@ -101,7 +175,7 @@ pub fn group(
                 .collect(),
         );
     }
-    sorted(groups)
+    (sorted(groups), compared)
 }
 
 /// The classes by name, each with its rows, ascending.
@@ -168,13 +242,13 @@ fn bitwise(vectors: ArrayView2<'_, f32>, x: usize, y: usize) -> Ordering {
 }
 
 #[cfg(test)]
-mod testing {
+pub(crate) mod testing {
     use ndarray::Array2;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
     /// Unit rows of which many are near each other: noise of various sizes round a few centres.
-    pub(super) fn near_rows(n: usize, d: usize, seed: u64) -> Array2<f32> {
+    pub(crate) fn near_rows(n: usize, d: usize, seed: u64) -> Array2<f32> {
         let mut random = StdRng::seed_from_u64(seed);
         let centres = Array2::from_shape_fn((n / 3 + 1, d), |_| random.random_range(-1.0..1.0));
         let mut rows = Array2::zeros((n, d));
@@ -335,6 +409,30 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_known_changes_no_group(
+            n in 0..80_usize,
+            seed: u64,
+            marks in prop::collection::vec(prop::bool::weighted(0.2), 80),
+            twins in prop::collection::vec(0..60_usize, 80),
+            later_twins in prop::collection::vec(0..60_usize, 80),
+        ) {
+            let (old, new) = (near_rows(n, 12, seed), near_rows(n, 12, seed ^ 1));
+            let readable = vec![true; n];
+            let group = |rows: &Array2<f32>, twins: &[usize], known: &Compared| {
+                group_changed(rows.view(), &twins[..n], &readable, known, 0.1, 10, THREADS)
+            };
+            let (_, mut known) = group(&old, &twins, &Compared::default());
+            let mut rows = old.clone();
+            for row in (0..n).filter(|&row| marks[row]) {
+                rows.row_mut(row).assign(&new.row(row));
+            }
+            known.rows.retain(|&row| !marks[row as usize]);
+            known.pairs.retain(|pair| !marks[pair.a as usize] && !marks[pair.b as usize]);
+            let expected = group(&rows, &later_twins, &Compared::default());
+            prop_assert_eq!(group(&rows, &later_twins, &known), expected);
+        }
+
         #[test]
         fn groups_without_twins_are_those_of_complete_linkage(n in 0..80_usize, seed: u64) {
             let rows = near_rows(n, 20, seed);

@@ -11,14 +11,16 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::alike::{Alike, Chain, alike};
 use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
+use super::known::Known;
 use super::space::{self, Space};
 use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
-use crate::group;
-use crate::judge::normalize;
+use crate::group::{self, Compared};
+use crate::judge::{self, normalize};
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
 };
+use crate::store;
 use crate::store::snapshot::{Snapshot, snapshot_within};
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 use crate::summarize::orders::gives_orders;
@@ -194,7 +196,7 @@ impl Pipeline {
     ) -> Result<Draft, MergeError> {
         let snapshot = self.read(user, progress).await?;
         progress.phase("comparing", 0);
-        self.draft_of(snapshot).await
+        Ok(self.draft_of(snapshot).await?.0)
     }
 
     /// Reads the user.
@@ -209,12 +211,24 @@ impl Pipeline {
         Ok(snapshot_within(conn, &self.index, layout, user, limit).await?)
     }
 
-    /// Groups and judges what was read, unless the layout objects to merging now.
-    pub(super) async fn draft_of(&self, snapshot: Snapshot) -> Result<Draft, MergeError> {
+    /// Groups and judges what was read, unless the layout objects to merging now. Also what is to
+    /// be remembered of the comparison, if it is worth it and not remembered already.
+    pub(super) async fn draft_of(
+        &self,
+        snapshot: Snapshot,
+    ) -> Result<(Draft, Option<Known>), MergeError> {
         self.check_concerns().await?;
-        let mut draft = self.stations().draft(&self.index.name, snapshot).await?;
+        let worth_it = snapshot.memories.len() >= Known::WORTH_IT;
+        let mut known = Known::default();
+        if worth_it {
+            let partition = self.partition(&snapshot.user);
+            let bytes = store::compared(&mut self.conn.clone(), &partition).await?;
+            known = Known::from_bytes(&bytes.unwrap_or_default());
+        }
+        let stations = self.stations();
+        let (mut draft, now_known) = stations.draft(&self.index.name, snapshot, known).await?;
         self.drop_vetoed(&mut draft).await?;
-        Ok(draft)
+        Ok((draft, now_known.filter(|_| worth_it)))
     }
 
     /// Merges that were undone are not proposed again while their members say the same, nor larger
@@ -306,8 +320,18 @@ impl Candidate {
 }
 
 impl Stations {
-    /// Groups and judges the memories of a snapshot.
-    pub(super) async fn draft(&self, index: &str, snapshot: Snapshot) -> Result<Draft, MergeError> {
+    /// Groups and judges the memories of a snapshot. Also what is known of them now, if that is
+    /// anything else than what was `known`.
+    pub(super) async fn draft(
+        &self,
+        index: &str,
+        snapshot: Snapshot,
+        known: Known,
+    ) -> Result<(Draft, Option<Known>), MergeError> {
+        if snapshot.memories.len() > 1 {
+            // Beside the work that needs no judge yet; nothing waits for its end.
+            drop(tokio::task::spawn_blocking(judge::prepare));
+        }
         let asks = self.llm.is_some();
         let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
         let draft = Draft {
@@ -319,13 +343,16 @@ impl Stations {
         // On a thread of its own: comparing thousands of memories takes seconds, in which a task
         // would hold up whatever else this thread has to do, such as renewing leases.
         let this = self.clone();
-        let compared = tokio::task::spawn_blocking(move || this.compare(draft)).await;
+        let compared = tokio::task::spawn_blocking(move || this.compare(draft, &known)).await;
         compared.map_err(|error| MergeError::Internal(error.to_string()))
     }
 
     /// Groups and judges.
-    fn compare(&self, mut draft: Draft) -> Draft {
-        let (found, conflicts) = self.groups(&mut draft);
+    fn compare(&self, mut draft: Draft, known: &Known) -> (Draft, Option<Known>) {
+        let space = self.space(&draft);
+        let mut compared = known.among(&space, &draft.snapshot.memories);
+        let (found, conflicts) = self.groups(&mut draft, &mut compared);
+        let now_known = Known::of(&space, &draft.snapshot.memories, &compared);
         let settled = self.settle(&mut draft, conflicts);
         let mut groups = Vec::new();
         for mut rows in found {
@@ -346,7 +373,20 @@ impl Stations {
                 }
             }
         }
-        draft
+        (
+            draft,
+            Some(now_known).filter(|now_known| now_known != known),
+        )
+    }
+
+    /// What distances depend on beside the memories.
+    fn space(&self, draft: &Draft) -> String {
+        let model = match &draft.space.embedded {
+            Some(_) => self.embedder.as_ref().map_or("", |model| model.model()),
+            None => "",
+        };
+        let (version, threshold) = (env!("CARGO_PKG_VERSION"), draft.plan.threshold.value);
+        format!("{version} {threshold} {} {model}", draft.plan.distance)
     }
 
     pub(super) fn empty_plan(&self, index: &str, snapshot: &Snapshot, space: &Space) -> Plan {
@@ -366,9 +406,11 @@ impl Stations {
     /// Groups of rows, never across partitions. Texts that the model cannot read are grouped by
     /// equality alone; those without an equal are reported.
     ///
-    /// Also the conflicts that the words of the memories show.
-    fn groups(&self, draft: &mut Draft) -> (Vec<Vec<usize>>, Conflicting) {
+    /// Also the conflicts that the words of the memories show. What is known to have been compared
+    /// is replaced by what was compared now.
+    fn groups(&self, draft: &mut Draft, compared: &mut Compared) -> (Vec<Vec<usize>>, Conflicting) {
         let memories = &draft.snapshot.memories;
+        let known = std::mem::take(compared);
         let mut partitions: BTreeMap<&Partition, Vec<usize>> = BTreeMap::new();
         for (row, memory) in memories.iter().enumerate() {
             partitions.entry(&memory.partition).or_default().push(row);
@@ -395,16 +437,18 @@ impl Stations {
                 .undated
                 .extend(undated.into_iter().map(of_partition));
             let readable: Vec<bool> = rows.iter().map(|&row| draft.space.readable[row]).collect();
-            let found = group::group(
+            let (found, of_partition) = group::group_changed(
                 vectors
                     .as_ref()
                     .map_or_else(|| draft.vectors(), |v| v.view()),
                 &classes,
                 &readable,
+                &known.within(rows),
                 draft.plan.threshold.value,
                 self.options.max_members,
                 thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
             );
+            compared.add(of_partition, rows);
             let mut grouped = vec![false; rows.len()];
             for members in found {
                 members.iter().for_each(|&m| grouped[m as usize] = true);

@@ -16,6 +16,7 @@ mod commit;
 mod draft;
 mod expiry;
 mod judged;
+mod known;
 mod originals;
 mod parallel;
 mod recall;
@@ -44,6 +45,7 @@ use crate::summarize::llm::Llm;
 
 use ask::Asked;
 use draft::{Candidate, Draft};
+use known::Known;
 use originals::Said;
 use run::{Run, sort};
 use space::Space;
@@ -301,7 +303,7 @@ impl Stations {
     /// # Errors
     /// [`MergeError`]: the embedder, or none where one is needed.
     pub async fn plan(&self, index: &str, snapshot: Snapshot) -> Result<Plan, MergeError> {
-        let mut draft = self.draft(index, snapshot).await?;
+        let (mut draft, _) = self.draft(index, snapshot, Known::default()).await?;
         let candidates = std::mem::take(&mut draft.candidates);
         let asked: Vec<Asked> = stream::iter(&candidates)
             .map(|candidate| {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sha1::{Digest as _, Sha1};
 
 use super::draft::Draft;
+use super::known::Known;
 use super::run::{Ended, Run};
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report, TtlRule};
 use crate::memory::{Digest, GroupLeft, Reason};
@@ -198,9 +199,12 @@ impl Pipeline {
             drafted = self.draft_unless(user, known, progress) => drafted?,
             () = self.stop() => return Ok(Pass::Stopped),
         };
-        let (digest, Some(mut draft)) = drafted else {
+        let (digest, Some((mut draft, known))) = drafted else {
             return Ok(Pass::Unchanged);
         };
+        if let Some(known) = known {
+            self.remember_compared(lease, user, &known).await?;
+        }
         let recalled = self.recall(&mut draft, &state.verdicts);
         let mut deferred = 0;
         match self.options.llm_batch {
@@ -235,7 +239,7 @@ impl Pipeline {
         user: &str,
         known: Option<&Digest>,
         progress: &dyn Progress,
-    ) -> Result<(Digest, Option<Draft>), MergeError> {
+    ) -> Result<(Digest, Option<(Draft, Option<Known>)>), MergeError> {
         let snapshot = self.read(user, progress).await?;
         let vetoes = vetoes(&mut self.conn.clone(), &self.partition(user)).await?;
         let digest = self.digest(&snapshot, &vetoes);
@@ -311,15 +315,23 @@ impl Pipeline {
         }
         let (conn, partition) = (&mut self.conn.clone(), self.partition(user));
         let keep = self.options.ledger_retention.max(LEAST_MEMORY);
-        match store::remember(conn, &self.functions, lease, &partition, state, keep).await {
-            Ok(()) => Ok(()),
-            Err(LeaseError::Store(error)) => {
-                // It saves work, and nothing depends on it.
-                tracing::warn!(%error, "what was learned could not be remembered");
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        let functions = &self.functions;
+        unless_lost(store::remember(conn, functions, lease, &partition, state, keep).await)
+    }
+
+    /// Remembers what was compared.
+    async fn remember_compared(
+        &self,
+        lease: &Lease,
+        user: &str,
+        known: &Known,
+    ) -> Result<(), MergeError> {
+        let (conn, partition) = (&mut self.conn.clone(), self.partition(user));
+        let keep = self.options.ledger_retention.max(LEAST_MEMORY);
+        let (functions, bytes) = (&self.functions, known.to_bytes());
+        unless_lost(
+            store::remember_compared(conn, functions, lease, &partition, &bytes, keep).await,
+        )
     }
 
     /// Remembers, after a failure, not to try again before some time.
@@ -338,6 +350,18 @@ impl Pipeline {
             self.remember(lease, user, &before, &state).await
         })
         .await
+    }
+}
+
+/// What is remembered saves work, and nothing depends on it: only a lost lease is an error.
+fn unless_lost(remembered: Result<(), LeaseError>) -> Result<(), MergeError> {
+    match remembered {
+        Ok(()) => Ok(()),
+        Err(LeaseError::Store(error)) => {
+            tracing::warn!(%error, "what was learned could not be remembered");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -38,6 +38,14 @@ pub(crate) fn state(partition: &str) -> String {
     format!("{NAMESPACE}state:{:x}", Sha1::digest(partition.as_bytes()))
 }
 
+/// What was compared when a user was last looked at; hashed as the lease.
+pub(crate) fn compared(partition: &str) -> String {
+    format!(
+        "{NAMESPACE}compared:{:x}",
+        Sha1::digest(partition.as_bytes())
+    )
+}
+
 /// The copy of the retired memory `key` in the undo store. It shares the slot of `key`.
 pub(crate) fn undo(merge_id: &str, key: &str) -> String {
     format!("{}{merge_id}:{}", undo_prefix(), tagged(key))

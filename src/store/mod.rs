@@ -51,7 +51,7 @@ pub use ledger::{
 };
 pub use probe::{Users, probe};
 pub use spent::{Counter, Spent};
-pub use state::{Probe, UserState, remember, state, states};
+pub use state::{Probe, UserState, compared, remember, remember_compared, state, states};
 pub use trouble::Trouble;
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 

@@ -98,9 +98,49 @@ pub async fn remember(
         state: state.clone(),
     };
     let text = serde_json::to_vec(&stored).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    set(con, functions, lease, keys::state(partition), &text, keep).await
+}
+
+/// What was compared when a user was last looked at, as it was given to [`remember_compared`].
+///
+/// # Errors
+/// [`StoreError`] if it cannot be read.
+pub async fn compared(
+    con: &mut impl ConnectionLike,
+    partition: &str,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut get = redis::cmd("GET");
+    get.arg(keys::compared(partition));
+    Ok(get.query_async(con).await?)
+}
+
+/// Remembers for `keep` what was compared, if the lease is still held.
+///
+/// # Errors
+/// [`LeaseError::Lost`] if it is not, and any error of the store.
+pub async fn remember_compared(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    lease: &Lease,
+    partition: &str,
+    bytes: &[u8],
+    keep: Duration,
+) -> Result<(), LeaseError> {
+    let key = keys::compared(partition);
+    set(con, functions, lease, key, bytes, keep).await
+}
+
+async fn set(
+    con: &mut impl ConnectionLike,
+    functions: &Functions,
+    lease: &Lease,
+    key: String,
+    value: &[u8],
+    keep: Duration,
+) -> Result<(), LeaseError> {
     let keep = super::commit::millis(keep).max(1).to_string();
-    let keys = [lease.key().to_owned(), keys::state(partition)];
-    let args = [lease.value().as_bytes(), &text, keep.as_bytes()];
+    let keys = [lease.key().to_owned(), key];
+    let args = [lease.value().as_bytes(), value, keep.as_bytes()];
     let reply = functions
         .call(con, Function::Remember, &keys, &args)
         .await?;
