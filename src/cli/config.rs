@@ -27,7 +27,7 @@ enum Command {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     match args.command {
         Command::Show { json: true } => context.out.json(&document(&context.settings))?,
-        Command::Show { json: false } => context.out.data(&table(context))?,
+        Command::Show { json: false } => context.out.page(&table(context))?,
         Command::Reference => context.out.data(&reference::page())?,
     }
     Ok(Exit::Done)

@@ -57,7 +57,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             .note(&format!("no memories of user {name} contradict each other"));
     } else {
         let lines: Vec<String> = conflicts.iter().map(|group| text(group, context)).collect();
-        context.out.data(&lines.join("\n"))?;
+        context.out.page(&lines.join("\n"))?;
     }
     Ok(Exit::Done)
 }

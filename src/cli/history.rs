@@ -57,7 +57,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         });
     } else {
         let rows = entries.iter().map(row).collect();
-        context.out.data(&table(&HEADER, rows, context.out.style))?;
+        context.out.page(&table(&HEADER, rows, context.out.style))?;
     }
     Ok(Exit::Done)
 }

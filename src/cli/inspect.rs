@@ -61,7 +61,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         context.out.note("this server has no search index");
     } else {
         let all: Vec<String> = seen.iter().map(|one| text(one, context)).collect();
-        context.out.data(&all.join("\n"))?;
+        context.out.page(&all.join("\n"))?;
     }
     Ok(Exit::Done)
 }

@@ -75,11 +75,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     };
     let mut plans = Vec::new();
     let mut some_merge = false;
-    for (user, named) in users(args, &pipeline, &mut results).await? {
+    let users = users(args, &pipeline, &mut results).await?;
+    let alone = users.len() == 1;
+    for (user, named) in users {
         results.named = named;
         if !args.dry_run {
             results.merge(&user).await?;
-        } else if let Some(plan) = results.plan(&user).await? {
+        } else if let Some(plan) = results.plan(&user, alone).await? {
             some_merge |= !plan.merges.is_empty();
             plans.extend(args.plan_out.is_some().then_some(plan));
         }

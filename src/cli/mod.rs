@@ -20,6 +20,7 @@ mod merge;
 mod open;
 mod output;
 mod own_pairs;
+mod pager;
 mod plan_file;
 mod progress;
 mod propose;
@@ -242,6 +243,9 @@ async fn watch(
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\n{hint}\n").as_bytes());
     }
     signals.next().await;
+    while pager::is_paging() {
+        signals.next().await;
+    }
     std::process::exit(Exit::Interrupted.code().into());
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
+use super::pager;
 use super::render::{self, Style};
 use crate::config::Color;
 
@@ -53,6 +54,14 @@ impl Output {
         }
     }
 
+    /// Prints data that a person may want to scroll through.
+    pub(crate) fn page(&self, text: &str) -> io::Result<()> {
+        if pager::page(text) {
+            return Ok(());
+        }
+        self.data(text)
+    }
+
     /// Prints one JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let document = serde_json::to_string_pretty(value)?;
@@ -99,10 +108,8 @@ fn width(terminal: bool) -> usize {
         .ok()
         .and_then(|text| text.parse().ok());
     let measured = || {
-        comfy_table::Table::new()
-            .width()
-            .filter(|_| terminal)
-            .map(usize::from)
+        let (width, _) = terminal_size::terminal_size().filter(|_| terminal)?;
+        Some(usize::from(width.0)).filter(|width| *width > 0)
     };
     columns.or_else(measured).unwrap_or(100).max(40)
 }

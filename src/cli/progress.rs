@@ -1,9 +1,10 @@
 //! Progress on a terminal.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::merge::Progress;
 
@@ -38,11 +39,15 @@ impl Progress for Line {
     fn phase(&self, name: &str, total: usize) {
         let template = match total {
             0 => "{spinner} {msg} [{elapsed}]",
-            _ => "{spinner} {msg} {pos}/{len} [{elapsed}]",
+            _ => "{spinner} {msg} {pos}/{len} [{elapsed}] {rate}, {eta} left",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            self.bar.set_style(style);
+            let rate = |state: &ProgressState, text: &mut dyn Write| {
+                let _ = write!(text, "{:.1}/s", state.per_sec());
+            };
+            self.bar.set_style(style.with_key("rate", rate));
         }
+        self.bar.reset();
         self.bar.set_position(0);
         self.bar.set_length(total as u64);
         self.bar.set_message(name.to_owned());

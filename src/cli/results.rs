@@ -51,7 +51,9 @@ impl<'a> Results<'a> {
     }
 
     /// Plans for a user and shows the plan.
-    pub(super) async fn plan(&mut self, user: &str) -> anyhow::Result<Option<Plan>> {
+    ///
+    /// One that comes `alone` may go through a pager.
+    pub(super) async fn plan(&mut self, user: &str, alone: bool) -> anyhow::Result<Option<Plan>> {
         let Some(plan) = self.planned(user).await? else {
             return Ok(None);
         };
@@ -59,7 +61,7 @@ impl<'a> Results<'a> {
         if self.json {
             self.tell(&json::User::plan(&plan))?;
         } else {
-            self.show(&render::plan(&plan, style))?;
+            self.show(&render::plan(&plan, style), alone)?;
         }
         Ok(Some(plan))
     }
@@ -178,7 +180,7 @@ impl<'a> Results<'a> {
         if self.json {
             self.tell(&json::User::report(report))
         } else {
-            self.show(&render::report(&report, style))
+            self.show(&render::report(&report, style), false)
         }
     }
 
@@ -190,11 +192,14 @@ impl<'a> Results<'a> {
     }
 
     /// Prints what is to be told of a user.
-    fn show(&mut self, text: &str) -> anyhow::Result<()> {
+    fn show(&mut self, text: &str, paged: bool) -> anyhow::Result<()> {
         let gap = if self.first { "" } else { "\n" };
         self.first = false;
-        self.progress
-            .aside(|| self.context.out.data(&format!("{gap}{text}")))?;
+        let (out, text) = (&self.context.out, format!("{gap}{text}"));
+        self.progress.aside(|| match paged {
+            true => out.page(&text),
+            false => out.data(&text),
+        })?;
         Ok(())
     }
 

@@ -53,7 +53,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     } else {
         context
             .out
-            .data(&text(&stored, &texts, reason.as_deref(), context))?;
+            .page(&text(&stored, &texts, reason.as_deref(), context))?;
     }
     Ok(Exit::Done)
 }

@@ -376,7 +376,7 @@ pub enum LogFormat {
 /// When to colour what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless `NO_COLOR` is set or the terminal says that it is dumb.
     Auto,
     /// Always.
     Always,
@@ -387,7 +387,10 @@ pub enum Color {
 impl Color {
     /// Whether to colour what goes to a terminal, or to something else.
     pub fn on(self, terminal: bool) -> bool {
-        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = || {
+            std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+        };
         match self {
             Self::Auto => terminal && !refused(),
             Self::Always => true,

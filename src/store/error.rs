@@ -41,7 +41,15 @@ pub enum StoreError {
     #[error("the server has no search module; memfold needs RediSearch (redis-stack or Redis 8)")]
     NoSearch,
     /// The index does not exist.
-    #[error("there is no index `{index}`; the server has: {}", list(.known))]
+    #[error(
+        "there is no index `{index}`; {}",
+        if .known.is_empty() {
+            "the server has none: an agent's library makes its index at its first start; another \
+             server is named with --redis-url".to_owned()
+        } else {
+            format!("the server has: {}; name one with --index, `memfold inspect` says what each is", list(.known))
+        }
+    )]
     NoIndex {
         /// The name asked for.
         index: String,
@@ -88,17 +96,22 @@ pub enum StoreError {
     #[error("the server is read-only: {0}; connect to the primary")]
     ReadOnly(String),
     /// The server is at its memory limit.
-    #[error("the server is out of memory: {0}; nothing more was written")]
+    #[error(
+        "the server is out of memory: {0}; nothing more was written, raise its maxmemory and run again"
+    )]
     OutOfMemory(String),
     /// The server reads its data in, or runs a script that does not end.
     #[error("the server is not ready: {0}; try again in a moment")]
     Loading(String),
     /// The server takes no writes, to keep what it has.
-    #[error("the server takes no writes at the moment: {0}; nothing more was written")]
+    #[error(
+        "the server takes no writes at the moment: {0}; nothing more was written, run again when it does"
+    )]
     WritesRefused(String),
     /// A cluster.
     #[error(
-        "the server runs in cluster mode, which is not served yet; nothing was read or written"
+        "the server runs in cluster mode, which is not served yet; nothing was read or written; use a \
+         server (or Sentinels) without it"
     )]
     Cluster,
     /// The answer has a shape that memfold does not know.

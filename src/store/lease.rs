@@ -22,7 +22,9 @@ pub struct Lease {
 #[non_exhaustive]
 pub enum LeaseError {
     /// Another owner has it.
-    #[error("held by {owner} for another {remaining:?}")]
+    #[error(
+        "held by {owner} for another {remaining:?}; try again later, `memfold status` shows who works"
+    )]
     Held {
         /// The other's token.
         owner: String,

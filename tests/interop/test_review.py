@@ -1,54 +1,14 @@
 """A review at a real terminal: a pseudo-terminal on all three streams, answered as a person would."""
 
 import os
-import pty
-import re
-import select
 import stat
-import subprocess
-import time
 
 import pytest
-from conftest import BINARY
 from recipe import MemoryType
 from store import documents
+from terminal import Terminal
 
 SEMANTIC = MemoryType.SEMANTIC
-
-
-class Terminal:
-    """memfold at a terminal of 80 columns."""
-
-    def __init__(self, memfold, *args: str, **env: str):
-        self.seen = ""
-        self.screen, terminal = pty.openpty()
-        env = {"PATH": os.environ["PATH"], "HOME": str(memfold.home), "COLUMNS": "80", **memfold.settings, **env}
-        self.process = subprocess.Popen(
-            [BINARY, *args], env=env, cwd=memfold.home, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True
-        )
-        os.close(terminal)
-
-    def until(self, text: str) -> str:
-        """Waits until the text is on the screen and returns what was shown up to its end."""
-        deadline = time.monotonic() + 60
-        while text not in self.seen:
-            assert time.monotonic() < deadline, f"{text!r} is not in {self.seen!r}"
-            if select.select([self.screen], [], [], 1)[0]:
-                try:
-                    piece = os.read(self.screen, 65536).decode()
-                except OSError:  # All that had it open are gone.
-                    pytest.fail(f"{text!r} is not in {self.seen!r}")
-                self.seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", piece).replace("\r\n", "\n")
-        shown, _, self.seen = self.seen.partition(text)
-        return shown + text
-
-    def types(self, line: str):
-        os.write(self.screen, line.encode() + b"\n")
-
-    def ends(self) -> int:
-        code = self.process.wait(timeout=60)
-        os.close(self.screen)
-        return code
 
 
 @pytest.fixture
