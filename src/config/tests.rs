@@ -32,6 +32,7 @@ fn another(setting: &Setting) -> String {
         "max_memory" => "2GiB".into(),
         "off_peak" => "* 1-5 * * *".into(),
         "listen" => "127.0.0.1:9".into(),
+        "llm_input_price" | "llm_output_price" => "0.25".into(),
         "custom_key" => "note:{id}".into(),
         "custom_rules" => "uses=sum".into(),
         name if setting.value_name == "TIME" => {

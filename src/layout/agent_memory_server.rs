@@ -6,10 +6,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::hash::{greatest, sum, texts, union};
+use super::hash::texts;
 use super::redisvl::{Redisvl, RedisvlFields};
+use super::rules::{self, Held, Rule};
 use super::{
     CannotWrite, Concern, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
     Record, Source, Stored,
@@ -34,17 +36,16 @@ const UPDATED_AT: &str = "updated_at";
 const HASH: &str = "memory_hash";
 const EXTRACTED: &str = "discrete_memory_extracted";
 const PINNED: &str = "pinned";
-/// Texts that hold several items.
-const LISTS: [&str; 3] = ["topics", "entities", "extracted_from"];
-/// Fields with a rule of their own.
-const RULED: [&str; 6] = [
-    LAST_ACCESSED,
-    ACCESS_COUNT,
-    UPDATED_AT,
-    HASH,
-    EXTRACTED,
-    PINNED,
+/// Fields that are merged by a rule that other stores have too.
+const RULES: [(&str, Rule); 5] = [
+    (LAST_ACCESSED, Rule::Max),
+    (ACCESS_COUNT, Rule::Sum),
+    ("topics", Rule::Union),
+    ("entities", Rule::Union),
+    ("extracted_from", Rule::Union),
 ];
+/// Fields that follow from the result, or stay the survivor's.
+const OWN: [&str; 4] = [UPDATED_AT, HASH, EXTRACTED, PINNED];
 /// Seconds since the epoch, where they are there.
 const DATES: [&str; 5] = [
     "created_at",
@@ -124,9 +125,10 @@ impl Layout for AgentMemoryServer {
             needed: false,
             rewritten: true,
         };
-        let ruled = RULED.into_iter().filter(|name| *name != PINNED);
+        let ruled = RULES.map(|(name, _)| name).into_iter();
+        let own = OWN.into_iter().filter(|name| *name != PINNED);
         let mut fields = self.inner.fields();
-        fields.extend(ruled.chain(LISTS).map(rewritten));
+        fields.extend(ruled.chain(own).map(rewritten));
         fields
     }
 
@@ -166,30 +168,24 @@ impl Layout for AgentMemoryServer {
     ) -> Result<Stored, CannotWrite> {
         let mut plain = sources.to_vec();
         for source in &mut plain {
-            source.stored.record.drop_fields(&RULED);
-            source.stored.record.drop_fields(&LISTS);
+            source.stored.record.drop_fields(&OWN);
+            source
+                .stored
+                .record
+                .drop_fields(&RULES.map(|(name, _)| name));
         }
         let mut result = self.inner.merge(&plain, survivor, merged)?;
         let record = &mut result.record;
-        let held = |name| texts(sources, survivor, name);
-        if let Some(latest) = greatest(&held(LAST_ACCESSED)) {
-            record.put(LAST_ACCESSED, latest);
-        }
-        let mut counts = held(ACCESS_COUNT);
-        counts.retain(|count| !count.is_empty());
-        if !counts.is_empty() {
-            let count = sum(&counts).ok_or_else(|| CannotWrite {
-                key: sources
-                    .get(survivor)
-                    .map_or_else(String::new, |s| s.memory.key.clone()),
-                detail: format!("the sum of `{ACCESS_COUNT}` is too large"),
-            })?;
-            record.put(ACCESS_COUNT, &count.to_string());
-        }
-        for name in LISTS {
-            let lists = held(name);
-            if !lists.is_empty() {
-                record.put(name, &union(&lists, |c| matches!(c, ',' | '|'), ","));
+        for (name, rule) in RULES {
+            let held = texts(sources, survivor, name);
+            if !held.is_empty() {
+                let cannot = |detail| CannotWrite {
+                    key: sources
+                        .get(survivor)
+                        .map_or_else(String::new, |s| s.memory.key.clone()),
+                    detail: format!("`{name}` cannot be merged: {detail}"),
+                };
+                record.put(name, &by_rule(rule, &held).map_err(cannot)?);
             }
         }
         if let Some(pinned) = sources
@@ -224,6 +220,31 @@ impl Layout for AgentMemoryServer {
                      while memfold runs"
                 .to_owned(),
         }]
+    }
+}
+
+/// The texts of a field in all sources as one. An empty one says nothing; items are divided by `|`
+/// in older records.
+fn by_rule(rule: Rule, texts: &[&str]) -> Result<String, String> {
+    let values: Vec<Value> = texts
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| text.replace('|', ",").into())
+        .collect();
+    let held: Vec<Held<'_>> = values
+        .iter()
+        .map(|value| Held {
+            value: Some(value),
+            said_at: None,
+        })
+        .collect();
+    let reading = rules::Reading {
+        separator: ',',
+        naive_zone: &TimeZone::UTC,
+    };
+    match rules::apply(rule, &held, reading)? {
+        Some(Value::String(text)) => Ok(text),
+        _ => Ok(String::new()),
     }
 }
 

@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value};
 
+use super::{NotRead, not_read};
+use crate::memory::Reason;
+
 /// Members that say so unless their value denies it.
 const FLAGS: [&str; 9] = [
     "deleted",
@@ -38,6 +41,17 @@ pub(crate) fn says_deleted(members: &Map<String, Value>) -> Option<&'static str>
     };
     let flags = FLAGS.iter().find(flag);
     flags.or_else(|| STATES.iter().find(state)).copied()
+}
+
+/// Refuses a memory that one of these says to be deleted: its record, or its metadata.
+pub(super) fn refuse_deleted(said: &[&Map<String, Value>]) -> Result<(), NotRead> {
+    match said.iter().find_map(|members| says_deleted(members)) {
+        None => Ok(()),
+        Some(name) => Err(not_read(
+            Reason::Deleted,
+            format!("the record says that it is deleted (`{name}`)"),
+        )),
+    }
 }
 
 /// Whether a value is a yes: `true`, a number but 0, a text but a no. A date says when it was.

@@ -1,4 +1,4 @@
-//! Single fields of HASH records, and the rules by which some of them are merged.
+//! Single fields of HASH records.
 
 use super::{Record, Source};
 
@@ -44,34 +44,6 @@ pub(crate) fn texts<'a>(sources: &'a [Source], survivor: usize, name: &str) -> V
         .collect()
 }
 
-/// The text with the greatest number, as it is written.
-pub(crate) fn greatest<'a>(texts: &[&'a str]) -> Option<&'a str> {
-    let number = |text: &&str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
-    let numbers = texts.iter().filter_map(|text| Some((*text, number(text)?)));
-    // The first of equals.
-    let greatest = numbers.reduce(|best, next| if next.1 > best.1 { next } else { best });
-    greatest.map(|(text, _)| text)
-}
-
-/// The whole numbers added up; `None` if one is none, or if there are none.
-pub(crate) fn sum(texts: &[&str]) -> Option<i64> {
-    let numbers: Option<Vec<i64>> = texts.iter().map(|text| text.trim().parse().ok()).collect();
-    let numbers = numbers.filter(|numbers| !numbers.is_empty())?;
-    numbers.into_iter().try_fold(0i64, i64::checked_add)
-}
-
-/// All items of the texts, each once, in their order.
-pub(crate) fn union(texts: &[&str], is_separator: fn(char) -> bool, joined_by: &str) -> String {
-    let items = texts.iter().flat_map(|text| text.split(is_separator));
-    let mut united: Vec<&str> = Vec::new();
-    for item in items.map(str::trim).filter(|item| !item.is_empty()) {
-        if !united.contains(&item) {
-            united.push(item);
-        }
-    }
-    united.join(joined_by)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,21 +60,5 @@ mod tests {
         record.drop_fields(&["b", "x"]);
         let expected = [("a", "2"), ("c", "3")].map(|(n, v)| (n.into(), v.into()));
         assert_eq!(record, Record::Hash(expected.to_vec()));
-    }
-
-    #[test]
-    fn numbers_are_compared_and_added_as_numbers() {
-        assert_eq!(greatest(&["9.5", "10", "soon", "10.0"]), Some("10"));
-        assert_eq!(greatest(&["nan", ""]), None);
-        assert_eq!(sum(&["2", " 3"]), Some(5));
-        assert_eq!(sum(&["2", "x"]), None);
-        assert_eq!(sum(&[]), None);
-    }
-
-    #[test]
-    fn items_are_united_once() {
-        let comma = |c| c == ',';
-        assert_eq!(union(&["a, b", "", "b,c"], comma, ","), "a,b,c");
-        assert_eq!(union(&[], comma, ","), "");
     }
 }

@@ -16,12 +16,13 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::body::Body;
+use super::deleted::refuse_deleted;
 use super::json::{self, Path};
 use super::metadata::Metadata;
 use super::timestamp::{Stamp, TimeForm};
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, not_read, says_deleted,
+    Source, Stored, not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -185,10 +186,7 @@ impl LangchainRedis {
             _ => return Err(malformed("the record has no text")),
         };
         let metadata = &parts.metadata;
-        if let Some(name) = says_deleted(metadata).or_else(|| says_deleted(&parts.members)) {
-            let detail = format!("the record says that it is deleted (`{name}`)");
-            return Err(not_read(Reason::Deleted, detail));
-        }
+        refuse_deleted(&[metadata, &parts.members])?;
         let plain = |name: &String| plain(metadata, name).map(Option::unwrap_or_default);
         let partition = Partition {
             user,

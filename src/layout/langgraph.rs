@@ -11,12 +11,13 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
+use super::deleted::refuse_deleted;
 use super::json::Path;
 use super::metadata::Metadata;
 use super::timestamp::Stamp;
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, says_deleted,
+    Source, Stored, not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -164,10 +165,7 @@ impl LangGraph {
             let detail = "the vector with its id is of another item";
             return Err(not_read(Reason::Malformed, detail));
         }
-        if let Some(name) = value.as_object().and_then(says_deleted) {
-            let detail = format!("the item says that it is deleted (`{name}`)");
-            return Err(not_read(Reason::Deleted, detail));
-        }
+        refuse_deleted(&value.as_object().into_iter().collect::<Vec<_>>())?;
         let embedded = text(&vector, "field_name")?;
         let shape = Shape::of(value, embedded, self.text.as_ref())?;
         if shape.text.trim().is_empty() {
@@ -380,14 +378,6 @@ fn number(document: &Map<String, Value>, name: &str) -> Result<Option<jiff::Time
     let number =
         number.ok_or_else(|| not_read(Reason::Malformed, format!("`{name}` is no number")))?;
     Ok(Stamp::parse(&number.to_string(), &TimeZone::UTC).map(|stamp| stamp.at))
-}
-
-fn not_read(reason: Reason, detail: impl Into<String>) -> NotRead {
-    NotRead {
-        reason,
-        detail: detail.into(),
-        user: None,
-    }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ struct Replaced {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metadata {
     /// What the library and the agent wrote.
-    members: Map<String, Value>,
+    pub(super) members: Map<String, Value>,
     /// What memfold wrote, if it did and nobody changed it.
     pub(crate) provenance: Option<Provenance>,
     /// What stands where memfold writes, but is not memfold's.
@@ -94,11 +94,6 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    /// The member that says that the memory is deleted, if one does.
-    pub(crate) fn says_deleted(&self) -> Option<&'static str> {
-        super::says_deleted(&self.members)
-    }
-
     /// Reads the metadata of a record in any form that it is found in.
     pub(crate) fn read(stored: Option<&Value>) -> Self {
         match stored {

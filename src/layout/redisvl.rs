@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::body::{Body, Members};
+use super::deleted::refuse_deleted;
 use super::json::Path;
 use super::metadata::Metadata;
 use super::rules::Rule;
 use super::timestamp::{Stamp, TimeForm};
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, not_read, says_deleted,
+    Source, Stored, not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -265,10 +266,7 @@ impl Redisvl {
             return Err(not_read(Reason::EmptyText, "the text is empty"));
         }
         let metadata = Metadata::read(self.metadata.get(members));
-        if let Some(name) = says_deleted(members).or_else(|| metadata.says_deleted()) {
-            let detail = format!("the record says that it is deleted (`{name}`)");
-            return Err(not_read(Reason::Deleted, detail));
-        }
+        refuse_deleted(&[members, &metadata.members])?;
         if let Some(unread) = self.unread_date(members) {
             return Err(not_read(Reason::Malformed, unread));
         }

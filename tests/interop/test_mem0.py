@@ -166,10 +166,13 @@ def test_an_edited_result_gets_no_second_memory_of_its_id(redis, mem0, fold):
 
 
 def test_an_entity_that_was_edited_is_told_as_such_and_stays(redis, mem0, fold):
-    tell(mem0, user_id="alice")
+    first, second, _ = tell(mem0, user_id="alice")
+    # The entity names the first, which is to retire.
+    redis.hincrby(f"mem0:mem0:{second}", "created_at", -10)
     before = documents(redis)
     [report] = fold.merge("alice")
     [merge] = report["merged"]
+    assert merge["retired"] == [f"mem0:mem0:{first}"]
     # mem0 itself lets the entity name one memory more.
     mem0.add(text="User has a dog", link=True, user_id="alice")
     changed = documents(redis)
