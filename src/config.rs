@@ -25,7 +25,8 @@ use crate::worker::schedule::OffPeak;
 pub(crate) use file::edits;
 use value::Value;
 pub use value::{
-    Bytes, Color, CosineDistance, FieldRules, LayoutName, LogFormat, Price, SecretUrl, Summarizer,
+    Bytes, Color, CosineDistance, FieldRules, HttpUse, LayoutName, LogFormat, Price, SecretUrl,
+    Summarizer,
 };
 
 /// The threshold where neither a setting nor the model's manifest gives one (cosine distance).
@@ -360,6 +361,12 @@ settings! {
         max_memory_percent ("PERCENT"): u8 = "95";
         /// Address for /healthz, /readyz and /metrics, such as 127.0.0.1:9464; unset = none
         listen ("ADDRESS"): Option<SocketAddr> = "";
+        /// The dashboard and the HTTP API on that address too; auto = where only this machine reaches it, or a token is set
+        http ("WHEN"): HttpUse = "auto";
+        /// Token that the dashboard and the HTTP API ask for, of 16 characters or more; better kept in the environment or a file. Without one they only show
+        http_token ("TOKEN"): Option<SecretString> = "";
+        /// File with that token
+        http_token_file ("FILE"): Option<PathBuf> = "";
     }
     "Output" {
         /// What to log on stderr: error, warn, info, debug, trace or a tracing filter; unset = warn on a terminal, else info
@@ -497,6 +504,39 @@ impl Settings {
         }
         if self.embed_threads == 0 {
             return conflict("embed_threads must be at least 1");
+        }
+        self.check_http()
+    }
+
+    /// Whether the dashboard and the API are served beside the worker's numbers.
+    pub fn serves_http(&self) -> bool {
+        let has_token = self.http_token.is_some() || self.http_token_file.is_some();
+        let here = self
+            .listen
+            .is_some_and(|address| address.ip().is_loopback());
+        match self.http {
+            HttpUse::Auto => here || (has_token && self.listen.is_some()),
+            HttpUse::On => true,
+            HttpUse::Off => false,
+        }
+    }
+
+    fn check_http(&self) -> Result<(), ConfigError> {
+        let conflict = |text: &str| Err(ConfigError::Conflict(text.to_owned()));
+        let has_token = self.http_token.is_some() || self.http_token_file.is_some();
+        if self.http_token.is_some() && self.http_token_file.is_some() {
+            return conflict("http_token and http_token_file are both set: leave one of them out");
+        }
+        if self.http == HttpUse::On {
+            let Some(address) = self.listen else {
+                return conflict("http = on needs an address: set --listen 127.0.0.1:9464");
+            };
+            if !address.ip().is_loopback() && !has_token {
+                return conflict(
+                    "http = on at an address that other machines reach needs a token: make one with \
+                     `openssl rand -hex 32` and set --http-token-file",
+                );
+            }
         }
         Ok(())
     }

@@ -3,15 +3,16 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::render::{date, escape, show_findings, user};
 use super::{Context, json, open};
-use crate::memory::{GroupLeft, PlanSource, Reason};
-use crate::merge::{Conflicts, MergeOptions, Pipeline};
+use crate::memory::PlanSource;
+use crate::merge::Conflict;
 
 const HELP: &str = "\
 A conflict is an old value and a new one of the same thing (`Rent is 1,200 EUR`, `Rent went up to
 1,300 EUR`), or a fact and its denial. Nothing is written and no LLM is asked. What is listed under
 `conflict` has an order by the dates of the memories: `memfold merge --conflicts latest` keeps the
 newest and makes the others its history. Under `conflict-undated` a date is missing or both have the
-same; nothing ever wins there.
+same; nothing ever wins there. What a person decided to keep as it is, on the dashboard or through
+the API, is not listed again until one of its memories says something else.
 
 With --json: {\"version\": 1, \"user\": …, \"conflicts\": [{reason, detail, scope, memory_type,
 members: [{key, text, created_at}], findings: [{guard, left, right}]}]}; members are oldest first.
@@ -34,20 +35,8 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let pipeline = open::pipeline(context, context.settings.index(), false).await?;
-    let pipeline = Pipeline {
-        llm: None,
-        options: MergeOptions {
-            conflicts: Conflicts::Keep,
-            ..pipeline.options.clone()
-        },
-        ..pipeline
-    };
-    let plan = pipeline.plan(&args.user, &()).await?;
-    let conflicts: Vec<&GroupLeft> = plan
-        .groups_left
-        .iter()
-        .filter(|group| is_conflict(group))
-        .collect();
+    let mut conflicts = pipeline.conflicts(&args.user).await?;
+    conflicts.retain(|conflict| !conflict.kept);
     if args.json {
         context.out.json(&document(&args.user, &conflicts))?;
     } else if conflicts.is_empty() {
@@ -56,25 +45,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             .out
             .note(&format!("no memories of user {name} contradict each other"));
     } else {
-        let lines: Vec<String> = conflicts.iter().map(|group| text(group, context)).collect();
+        let lines: Vec<String> = conflicts.iter().map(|c| text(c, context)).collect();
         context.out.page(&lines.join("\n"))?;
     }
     Ok(Exit::Done)
 }
 
-fn is_conflict(group: &GroupLeft) -> bool {
-    matches!(group.reason, Reason::Conflict | Reason::ConflictUndated)
-}
-
-/// The members, oldest first; those without a date come first.
-fn by_date(group: &GroupLeft) -> Vec<&PlanSource> {
-    let mut members: Vec<&PlanSource> = group.members.iter().collect();
-    members.sort_by_key(|member| member.created_at);
-    members
-}
-
-fn document(user: &str, conflicts: &[&GroupLeft]) -> Value {
-    let conflict = |group: &&GroupLeft| {
+fn document(user: &str, conflicts: &[Conflict]) -> Value {
+    let conflict = |conflict: &Conflict| {
+        let group = &conflict.group;
         let member = |source: &PlanSource| {
             json!({
                 "key": source.key,
@@ -87,7 +66,7 @@ fn document(user: &str, conflicts: &[&GroupLeft]) -> Value {
             "detail": group.detail,
             "scope": group.partition.scope,
             "memory_type": group.partition.memory_type,
-            "members": by_date(group).into_iter().map(member).collect::<Vec<_>>(),
+            "members": conflict.by_date().into_iter().map(member).collect::<Vec<_>>(),
             "findings": group.findings,
         })
     };
@@ -95,10 +74,11 @@ fn document(user: &str, conflicts: &[&GroupLeft]) -> Value {
     json!({ "version": json::VERSION, "user": user, "conflicts": conflicts })
 }
 
-fn text(group: &GroupLeft, context: &Context) -> String {
+fn text(conflict: &Conflict, context: &Context) -> String {
     let style = context.out.style;
+    let group = &conflict.group;
     let mut lines = vec![style.yellow(&format!("{}: {}", group.reason, group.detail))];
-    for member in by_date(group) {
+    for member in conflict.by_date() {
         let said = date(member.created_at);
         let room = style.width.saturating_sub(14);
         lines.push(format!("  {said}  {}", style.fit(&member.text, room)));

@@ -6,7 +6,7 @@ use super::render::{columns, escape, moment, show_author, show_findings, table, 
 use super::{Context, json, open};
 use crate::store::index::index_facts;
 use crate::store::vetoes::{Veto, find_veto};
-use crate::store::{State, StoredRecord, originals, show};
+use crate::store::{State, StoredRecord, original_texts, show};
 
 /// Show the record of a merge: its sources, the evidence, who wrote the text
 ///
@@ -103,20 +103,8 @@ async fn texts(
     let Ok(layout) = open::layout(conn, &context.settings, &facts).await else {
         return nothing;
     };
-    let Ok(records) = originals(conn, stored).await else {
-        return nothing;
-    };
-    let text = |(record, key): (Option<_>, &String)| {
-        layout
-            .read(key, &record?)
-            .ok()
-            .map(|reading| reading.memory.text)
-    };
-    records
-        .into_iter()
-        .zip(merge.sources.iter().map(|source| &source.key))
-        .map(text)
-        .collect()
+    let texts = original_texts(conn, layout.as_ref(), stored).await;
+    texts.unwrap_or(nothing)
 }
 
 fn document(stored: &StoredRecord, texts: &[Option<String>], reason: Option<&str>) -> Value {

@@ -3,16 +3,11 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
-use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::render::{Style, escape};
-use super::{Context, json, open};
-use crate::store::StoreError;
-use crate::store::fleet::{
-    Halt, Heartbeat, OwnMemory, RunEntry, halted, own_memory, runs, server_ms, workers,
-};
-use crate::store::requests::{Group, groups};
+use super::{Context, open};
+use crate::store::{Status, status};
 
 const HELP: &str = "\
 Needs only Redis: the workers leave there what they do.
@@ -40,31 +35,14 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// All that is shown.
-struct Picture {
-    at_ms: i64,
-    halt: Option<Halt>,
-    workers: Vec<Heartbeat>,
-    groups: Vec<Group>,
-    runs: Vec<RunEntry>,
-    memory: Option<OwnMemory>,
-}
-
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let mut conn = open::store(&context.settings).await?;
     loop {
-        let picture = Picture {
-            at_ms: server_ms(&mut conn).await?,
-            halt: halted(&mut conn).await?,
-            workers: workers(&mut conn).await?,
-            groups: groups(&mut conn).await?,
-            runs: runs(&mut conn, args.runs).await?,
-            memory: optional(own_memory(&mut conn).await)?,
-        };
+        let status = status(&mut conn, args.runs).await?;
         if args.json {
-            context.out.json(&picture.document())?;
+            context.out.json(&status.document())?;
         } else {
-            let text = picture.text(context.out.style);
+            let text = text(&status, context.out.style);
             if args.watch {
                 // To the top left, and nothing left of what stood there.
                 std::io::stdout().write_all(b"\x1b[H\x1b[2J")?;
@@ -72,162 +50,130 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
             context.out.data(&text)?;
         }
         if !args.watch {
-            return Ok(picture.exit());
+            return Ok(exit(&status));
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-fn optional<T>(found: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
-    match found {
-        Err(StoreError::Permission(_)) => Ok(None),
-        other => other,
+fn exit(status: &Status) -> Exit {
+    if status.halt.is_some() || (status.waiting() > 0 && status.workers.is_empty()) {
+        Exit::Failed
+    } else {
+        Exit::Done
     }
 }
 
-impl Picture {
-    fn exit(&self) -> Exit {
-        let waiting: u64 = self.groups.iter().map(|group| group.backlog.waiting).sum();
-        if self.halt.is_some() || (waiting > 0 && self.workers.is_empty()) {
-            Exit::Failed
-        } else {
-            Exit::Done
-        }
+fn text(status: &Status, style: Style) -> String {
+    let mut text = String::new();
+    if let Some(halt) = &status.halt {
+        let why = escape(&halt.why);
+        let _ = writeln!(text, "{} {why}\n", style.red("STOPPED:"));
     }
+    if status.workers.is_empty() {
+        text += "no worker lives; start one with `memfold worker`\n";
+    } else {
+        text += &worker_table(status, style);
+    }
+    for group in &status.groups {
+        let _ = writeln!(
+            text,
+            "\n{}: {} waiting, {} in hand",
+            escape(&group.name),
+            group.backlog.waiting,
+            group.backlog.pending
+        );
+    }
+    if !status.runs.is_empty() {
+        let _ = write!(
+            text,
+            "\nLast runs that did something:\n{}",
+            run_table(status, style)
+        );
+    }
+    if let Some(memory) = &status.memory {
+        let kinds: Vec<String> = memory
+            .kinds
+            .iter()
+            .map(|(kind, (keys, bytes))| format!("{} {} ({keys})", escape(kind), size(*bytes)))
+            .collect();
+        let _ = writeln!(
+            text,
+            "\nmemfold's own keys {} ago: {}: {}",
+            ago(status.at_ms, memory.at_ms),
+            size(memory.bytes()),
+            kinds.join(", ")
+        );
+    }
+    text
+}
 
-    fn document(&self) -> Value {
-        let backlog = |group: &Group| {
-            json!({
-                "store": group.name,
-                "waiting": group.backlog.waiting,
-                "pending": group.backlog.pending,
-            })
+fn worker_table(status: &Status, style: Style) -> String {
+    let mut table = table(style);
+    table.set_header([
+        "worker", "store", "up", "in hand", "runs", "failed", "merged", "retired", "LLM", "memory",
+        "state",
+    ]);
+    for worker in &status.workers {
+        let llm = match &worker.breaker {
+            Some(breaker) => format!("{} calls, {breaker}", worker.llm_calls),
+            None => "–".to_owned(),
         };
-        let memory = self.memory.as_ref().map(|memory| {
-            json!({ "at_ms": memory.at_ms, "bytes": memory.bytes(), "kinds": memory.kinds })
-        });
-        json!({
-            "version": json::VERSION,
-            "at_ms": self.at_ms,
-            "halt": self.halt,
-            "workers": self.workers,
-            "backlog": self.groups.iter().map(backlog).collect::<Vec<_>>(),
-            "runs": self.runs,
-            "memory": memory,
-        })
-    }
-
-    fn text(&self, style: Style) -> String {
-        let mut text = String::new();
-        if let Some(halt) = &self.halt {
-            let why = escape(&halt.why);
-            let _ = writeln!(text, "{} {why}\n", style.red("STOPPED:"));
-        }
-        if self.workers.is_empty() {
-            text += "no worker lives; start one with `memfold worker`\n";
-        } else {
-            text += &self.worker_table(style);
-        }
-        for group in &self.groups {
-            let _ = writeln!(
-                text,
-                "\n{}: {} waiting, {} in hand",
-                escape(&group.name),
-                group.backlog.waiting,
-                group.backlog.pending
-            );
-        }
-        if !self.runs.is_empty() {
-            let _ = write!(
-                text,
-                "\nLast runs that did something:\n{}",
-                self.run_table(style)
-            );
-        }
-        if let Some(memory) = &self.memory {
-            let kinds: Vec<String> = memory
-                .kinds
-                .iter()
-                .map(|(kind, (keys, bytes))| format!("{} {} ({keys})", escape(kind), size(*bytes)))
-                .collect();
-            let _ = writeln!(
-                text,
-                "\nmemfold's own keys {} ago: {}: {}",
-                ago(self.at_ms, memory.at_ms),
-                size(memory.bytes()),
-                kinds.join(", ")
-            );
-        }
-        text
-    }
-
-    fn worker_table(&self, style: Style) -> String {
-        let mut table = table(style);
-        table.set_header([
-            "worker", "store", "up", "in hand", "runs", "failed", "merged", "retired", "LLM",
-            "memory", "state",
+        let state = match (
+            &worker.waiting_for,
+            &worker.last_error,
+            worker.last_error_ms,
+        ) {
+            (Some(why), ..) => format!("waits: {}", escape(why)),
+            (None, Some(error), Some(at)) => {
+                format!("{} ago: {}", ago(status.at_ms, at), escape(error))
+            }
+            _ => "ok".to_owned(),
+        };
+        table.add_row([
+            escape(&worker.worker).to_string(),
+            escape(&worker.store).to_string(),
+            ago(status.at_ms, worker.started_ms),
+            worker.running.len().to_string(),
+            worker.runs.to_string(),
+            worker.failed.to_string(),
+            worker.merged.to_string(),
+            worker.retired.to_string(),
+            llm,
+            worker.rss_bytes.map_or_else(|| "–".to_owned(), size),
+            state,
         ]);
-        for worker in &self.workers {
-            let llm = match &worker.breaker {
-                Some(breaker) => format!("{} calls, {breaker}", worker.llm_calls),
-                None => "–".to_owned(),
-            };
-            let state = match (
-                &worker.waiting_for,
-                &worker.last_error,
-                worker.last_error_ms,
-            ) {
-                (Some(why), ..) => format!("waits: {}", escape(why)),
-                (None, Some(error), Some(at)) => {
-                    format!("{} ago: {}", ago(self.at_ms, at), escape(error))
-                }
-                _ => "ok".to_owned(),
-            };
-            table.add_row([
-                escape(&worker.worker).to_string(),
-                escape(&worker.store).to_string(),
-                ago(self.at_ms, worker.started_ms),
-                worker.running.len().to_string(),
-                worker.runs.to_string(),
-                worker.failed.to_string(),
-                worker.merged.to_string(),
-                worker.retired.to_string(),
-                llm,
-                worker.rss_bytes.map_or_else(|| "–".to_owned(), size),
-                state,
-            ]);
-        }
-        format!("{table}\n")
     }
+    format!("{table}\n")
+}
 
-    fn run_table(&self, style: Style) -> String {
-        let mut table = table(style);
-        table.set_header([
-            "ago",
-            "user",
-            "why",
-            "merged",
-            "retired",
-            "left",
-            "LLM calls",
-            "took",
-            "error",
+fn run_table(status: &Status, style: Style) -> String {
+    let mut table = table(style);
+    table.set_header([
+        "ago",
+        "user",
+        "why",
+        "merged",
+        "retired",
+        "left",
+        "LLM calls",
+        "took",
+        "error",
+    ]);
+    for run in &status.runs {
+        table.add_row([
+            ago(status.at_ms, run.at_ms),
+            escape(&run.user).to_string(),
+            escape(&run.cause).to_string(),
+            run.merged.to_string(),
+            run.retired.to_string(),
+            run.left.to_string(),
+            run.llm_calls.to_string(),
+            format!("{:.1}s", run.took_ms as f64 / 1000.0),
+            escape(run.error.as_deref().unwrap_or_default()).to_string(),
         ]);
-        for run in &self.runs {
-            table.add_row([
-                ago(self.at_ms, run.at_ms),
-                escape(&run.user).to_string(),
-                escape(&run.cause).to_string(),
-                run.merged.to_string(),
-                run.retired.to_string(),
-                run.left.to_string(),
-                run.llm_calls.to_string(),
-                format!("{:.1}s", run.took_ms as f64 / 1000.0),
-                escape(run.error.as_deref().unwrap_or_default()).to_string(),
-            ]);
-        }
-        format!("{table}\n")
     }
+    format!("{table}\n")
 }
 
 fn table(style: Style) -> Table {
@@ -258,6 +204,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fleet::Halt;
 
     #[test]
     fn times_and_sizes_are_short() {
@@ -271,21 +218,14 @@ mod tests {
 
     #[test]
     fn waiting_requests_without_a_worker_are_a_failure() {
-        let mut picture = Picture {
-            at_ms: 0,
-            halt: None,
-            workers: Vec::new(),
-            groups: Vec::new(),
-            runs: Vec::new(),
-            memory: None,
-        };
-        assert_eq!(picture.exit(), Exit::Done);
-        picture.halt = Some(Halt {
+        let mut status = Status::default();
+        assert_eq!(exit(&status), Exit::Done);
+        status.halt = Some(Halt {
             why: "too many".into(),
             worker: "w".into(),
             at_ms: 0,
         });
-        assert_eq!(picture.exit(), Exit::Failed);
-        assert!(picture.document()["halt"]["why"] == "too many");
+        assert_eq!(exit(&status), Exit::Failed);
+        assert!(status.document()["halt"]["why"] == "too many");
     }
 }

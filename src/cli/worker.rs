@@ -3,16 +3,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::exit::Exit;
+use super::exit::{Exit, usage};
 use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
 use crate::embed::Embedder;
+use crate::server::{self, Access, Desk};
 use crate::store::StoreError;
+use crate::tls;
 use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{Failure, LlmLimits, Orders, Shared, Site, WorkerOptions};
-use crate::{server, tls};
 
 /// The wait after a first failure, and the longest.
 const BACKOFF: Duration = Duration::from_secs(60);
@@ -67,8 +68,13 @@ async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     tokio::spawn(obey(super::Signals::listen()?, orders.clone()));
     reload_on_hangup(&orders)?;
     let shared = Arc::new(Shared::new(&Shared::fresh_id(&SystemClock.id())));
+    let desk = Desk::default();
     if let Some(listen) = context.settings.listen {
-        let routes = server::router(Arc::clone(&shared));
+        let mut routes = server::router(Arc::clone(&shared));
+        if context.settings.serves_http() {
+            let access = access(&context.settings)?;
+            routes = routes.merge(server::site(Arc::clone(&shared), desk.clone(), access));
+        }
         let stop = orders.clone();
         // An address that is not to be had is said at once, before any work.
         drop(std::net::TcpListener::bind(listen)?);
@@ -92,6 +98,7 @@ async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         }
         let settings = settings.as_ref().unwrap_or(&context.settings);
         let site = site(settings, &mut model).await.map_err(failure)?;
+        desk.open(site.pipeline.clone());
         Ok((site, options(args, settings)))
     })
     .await;
@@ -103,6 +110,12 @@ fn failure(error: anyhow::Error) -> Failure {
         trouble: error.downcast_ref().and_then(StoreError::trouble),
         why: format!("{error:#}"),
     }
+}
+
+/// Who may use the dashboard and the API.
+fn access(settings: &Settings) -> anyhow::Result<Access> {
+    let file = settings.http_token_file.as_deref();
+    Access::new(settings.http_token.clone(), file).map_err(|error| usage(error.to_string()))
 }
 
 async fn site(settings: &Settings, model: &mut Model) -> anyhow::Result<Site> {

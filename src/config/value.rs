@@ -364,6 +364,17 @@ pub enum Summarizer {
     Llm,
 }
 
+/// When to serve the dashboard and the HTTP API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpUse {
+    /// Where only this machine reaches them, or a token is set.
+    Auto,
+    /// Always; other machines need a token.
+    On,
+    /// Never.
+    Off,
+}
+
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -400,6 +411,7 @@ impl Color {
 }
 
 choices!(Summarizer { "auto" => Auto, "extractive" => Extractive, "llm" => Llm });
+choices!(HttpUse { "auto" => Auto, "on" => On, "off" => Off });
 choices!(LogFormat { "text" => Text, "json" => Json });
 choices!(Color { "auto" => Auto, "always" => Always, "never" => Never });
 choices!(Distance { "auto" => Auto, "stored" => Stored, "onnx" => Onnx });

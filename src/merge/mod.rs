@@ -13,6 +13,7 @@ mod alike;
 mod ask;
 mod by_hand;
 mod commit;
+mod conflicts;
 mod draft;
 mod expiry;
 mod judged;
@@ -51,6 +52,7 @@ use run::{Run, sort};
 use space::Space;
 
 pub use commit::Done;
+pub use conflicts::Conflict;
 pub use tend::{Tended, Told};
 
 /// Which vectors the grouping compares.

@@ -7,7 +7,7 @@ use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 
 use super::{Storage, StoreError, keys};
-use crate::layout::{Other, Record, Stored};
+use crate::layout::{Layout, Other, Record, Stored};
 use crate::memory::{Author, Digest, Finding, Partition, VectorOrigin};
 
 /// Version of [`MergeRecord`]; readers refuse a higher one.
@@ -263,6 +263,18 @@ pub async fn show(
         .transpose()
 }
 
+/// The later merge that took the result of this one as a source, if one did.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection.
+pub async fn merged_again_by(
+    con: &mut impl ConnectionLike,
+    merge_id: &str,
+) -> Result<Option<String>, StoreError> {
+    let mut cmd = redis::cmd("GET");
+    Ok(cmd.arg(keys::pointer(merge_id)).query_async(con).await?)
+}
+
 /// The latest `limit` entries of the ledger, newest first; of one user or of all.
 ///
 /// # Errors
@@ -424,6 +436,29 @@ pub async fn originals(
         }
     }
     Ok(originals)
+}
+
+/// What the originals of a merge say, in the order of its sources; `None` where that cannot be had
+/// any more.
+///
+/// # Errors
+/// [`StoreError`] if the undo store cannot be read.
+pub async fn original_texts(
+    con: &mut impl ConnectionLike,
+    layout: &dyn Layout,
+    stored: &StoredRecord,
+) -> Result<Vec<Option<String>>, StoreError> {
+    let originals = originals(con, stored).await?;
+    let text = |(source, original): (&SourceRecord, Option<Stored>)| {
+        Some(layout.read(&source.key, &original?).ok()?.memory.text)
+    };
+    Ok(stored
+        .merge
+        .sources
+        .iter()
+        .zip(originals)
+        .map(text)
+        .collect())
 }
 
 /// Reads the ledger backwards, page by page.

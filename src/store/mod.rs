@@ -29,6 +29,7 @@ mod reply;
 pub mod requests;
 mod spent;
 mod state;
+mod status;
 mod sums;
 mod trouble;
 mod undo;
@@ -47,11 +48,13 @@ pub use keys::{LEDGER, beside, covering_index, partition_name};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,
-    StoredRecord, history, merges_of_run, originals, parents, show, trim_ledger, undone_since,
+    StoredRecord, history, merged_again_by, merges_of_run, original_texts, originals, parents,
+    show, trim_ledger, undone_since,
 };
 pub use probe::{Users, probe};
 pub use spent::{Counter, Spent};
 pub use state::{Probe, UserState, compared, remember, remember_compared, state, states};
+pub use status::{Status, status};
 pub use trouble::Trouble;
 pub use undo::{UndoError, UndoOptions, Undone, undo};
 

@@ -9,6 +9,7 @@ mod stops;
 mod troubles;
 mod vetoes;
 mod ways;
+mod web;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
