@@ -139,12 +139,11 @@ fn memcases() {
         }
     }
     let of = |label: &str| table[&(label.to_owned(), "all".to_owned())];
-    // Measured. Of the 130 pairs of one fact, 93 differ by form only and 37 by their wording, which
-    // nothing here may judge. What was overtaken is told from what is another fact without one of
+    // Measured. Of the 130 pairs of one fact, 93 differ by form only and 37 by their wording. What was overtaken is told from what is another fact without one of
     // these taken for that; guards object to pairs of one fact where one of them denies.
     let [same, updated, objected, _] = of("same");
     assert!(
-        same >= 75 && updated <= 1,
+        same >= 100 && updated <= 1,
         "{same} pairs merged, {updated} taken for updates"
     );
     assert!(
@@ -158,6 +157,34 @@ fn memcases() {
         updated >= 35 && updated + objected >= 56,
         "{updated} {objected}"
     );
+}
+
+/// Pairs of other domains, written after the judge was tuned: what it knows must not be those of
+/// `memcases` alone.
+#[test]
+fn fresh() {
+    let pairs: Vec<Pair> = golden("fresh.jsonl");
+    let verdict = |pair: &Pair| {
+        let [a, b] = pair.claims();
+        judge(a, b).verdict
+    };
+    let mut shares: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for pair in &pairs {
+        let (found, right) = (verdict(pair), &pair.label);
+        if right == "same" {
+            let share = shares.entry(&pair.kind).or_default();
+            share[0] += usize::from(found == Verdict::Same);
+            share[1] += 1;
+        } else {
+            assert_ne!(found, Verdict::Same, "{}: {} | {}", pair.id, pair.a, pair.b);
+        }
+    }
+    for (kind, [merged, of]) in shares {
+        assert!(merged * 10 >= of * 7, "{kind}: {merged} of {of}");
+    }
+    let updates: Vec<&Pair> = pairs.iter().filter(|p| p.label == "update").collect();
+    let found = updates.iter().filter(|p| verdict(p) == Verdict::Update);
+    assert!(found.count() >= 29, "of {} updates", updates.len());
 }
 
 #[test]
@@ -229,8 +256,8 @@ fn groups() {
         }
     }
     println!("absorbed {absorbed}, blocks of one fact split by guards {split}");
-    // Measured: 9 absorbed, 7 blocks of one fact split (most of them by denials in a part of it).
-    assert!(absorbed >= 9 && split <= 7);
+    // Measured; most blocks that are split deny something in a part of it.
+    assert!(absorbed >= 22 && split <= 5);
 }
 
 /// What a lazy summarizer gets through: one source returned as the merged text.

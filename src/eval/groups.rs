@@ -9,6 +9,7 @@ use super::input::{GroupCase, Member};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
 use crate::memory::{Author, PlannedMerge};
+use crate::summarize::extractive::has_words_of;
 
 /// What `merge` would do with a group if it were all there is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,13 +104,16 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
     decisions
 }
 
-/// The texts that the result says no more, as its provenance keeps them.
+/// The texts that the result says no more or in other words, as its provenance keeps them.
 fn history(merge: &PlannedMerge) -> Vec<String> {
-    if !matches!(merge.author, Author::Latest { .. }) {
-        return Vec::new();
-    }
     let past = merge.sources.iter().map(|source| source.text.clone());
-    past.filter(|text| *text != merge.text).collect()
+    match merge.author {
+        Author::Latest { .. } => past.filter(|text| *text != merge.text).collect(),
+        Author::Extractive { .. } => past
+            .filter(|text| !has_words_of(&merge.text, text))
+            .collect(),
+        Author::Llm { .. } | Author::Person => Vec::new(),
+    }
 }
 
 fn partition(group: &GroupCase, merged: &[Merged]) -> Vec<Vec<String>> {

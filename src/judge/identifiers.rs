@@ -11,7 +11,7 @@ static LINK: LazyLock<Pattern> = LazyLock::new(|| {
         r#"(?x)
         (?i:[a-z][a-z0-9+.-]*://)[^\s"'<>()\[\]{}，。、；]+
         | (?i:www\.)[^\s"'<>()\[\]{}，。、；]+
-        | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+        | [\w.+\-&&[^\p{Han}\p{Hiragana}\p{Katakana}]]+@[\w\-&&[^\p{Han}\p{Hiragana}\p{Katakana}]]+(?:\.[\w\-&&[^\p{Han}\p{Hiragana}\p{Katakana}]]+)+
         | [@\#][\p{L}_][\w-]*
         | (?:~|(?-u:\b)[A-Za-z]:)?(?:[/\\][\w.+-]+){2,}/?
         | (?-u:\b)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.(?i:com|org|net|io|dev|app|ai|de|es|cn|jp|fr|uk|eu|edu|gov)(?:/[^\s]*)?(?-u:\b)

@@ -13,6 +13,9 @@
 //! | `roles` | the order of words | two parts of one sentence changed places |
 //! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
+//! One text says all that the other says by its form ([`form`]), by its gist, whatever its words
+//! are ([`gist`]), or by its sentences. Old and new values are told apart by [`update`] and [`held`].
+//!
 //! "Each has one that the other lacks" is judged over the guards together: a pair passes if one of
 //! the texts says all the numbers, dates and identifiers of the other.
 
@@ -20,6 +23,8 @@ pub(crate) mod cues;
 mod dates;
 pub(crate) mod facts;
 mod form;
+pub(crate) mod gist;
+pub(crate) mod held;
 mod identifiers;
 pub(crate) mod items;
 pub(crate) mod negation;
@@ -41,12 +46,14 @@ pub(crate) mod words;
 
 pub use self::normalize::normalize;
 
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use jiff::Timestamp;
 
 use self::facts::Facts;
 use self::form::Form;
+use self::gist::Gist;
+use self::held::Held;
 use self::items::{Diff, Item, diff};
 use self::senses::Senses;
 use self::update::Topic;
@@ -114,6 +121,10 @@ pub(crate) struct Reading {
     facts: Facts,
     /// What is compared where the texts differ; `None` where every character may count.
     form: Option<Form>,
+    /// What it says whatever its words are, read when it is first asked for; `None` where that cannot be told.
+    gist: OnceLock<Option<Gist>>,
+    /// What it says that somebody has, read when it is first asked for.
+    held: OnceLock<Option<Held>>,
     /// What it speaks of.
     topic: Topic,
     /// How much, how surely, of whom.
@@ -147,10 +158,17 @@ impl Reading {
                 .map(|form| Topic::of(form, &lower))
                 .unwrap_or_default(),
             form,
+            gist: OnceLock::new(),
+            held: OnceLock::new(),
             facts,
             lower,
             said_at: claim.said_at,
         }
+    }
+
+    fn gist(&self) -> Option<&Gist> {
+        let read = || Gist::of(self.form.as_ref()?.only_sentence()?);
+        self.gist.get_or_init(read).as_ref()
     }
 
     /// When it was said.
@@ -228,10 +246,12 @@ impl Reading {
             return None;
         }
         let (older, newer) = if a < b { (self, other) } else { (other, self) };
-        let sign = update::sign(
-            (&older.topic, older.form.as_ref()?),
-            (&newer.topic, newer.form.as_ref()?),
-        )?;
+        let sign = older.replaced_by(newer).or_else(|| {
+            update::sign(
+                (&older.topic, older.form.as_ref()?),
+                (&newer.topic, newer.form.as_ref()?),
+            )
+        })?;
         let (left, right) = if a < b {
             (None, Some(sign))
         } else {
@@ -242,6 +262,38 @@ impl Reading {
             left: left.into_iter().collect(),
             right: right.into_iter().collect(),
         })
+    }
+
+    /// What shows that `newer` gives another value of what this one gives a value of, or tells that
+    /// the value which this one gives was replaced.
+    fn replaced_by(&self, newer: &Self) -> Option<String> {
+        if let (Some(old), Some(new)) = (self.held(), newer.held()) {
+            let other = old.what == new.what
+                && old.owner == new.owner
+                && held::are_two(&old.value, &new.value);
+            return other.then(|| format!("{}: {}", new.what, new.value));
+        }
+        if let Some(sign) = held::does_instead(&self.lower, &newer.lower) {
+            return Some(sign);
+        }
+        let replacement = held::replacement(&newer.lower)?;
+        if !self.form.as_ref()?.is_of_what_the_user_has() {
+            return None;
+        }
+        let ends = self
+            .lower
+            .trim_end_matches(['.', '!', '。'])
+            .ends_with(&replacement.old);
+        (ends
+            && self.topic.is_about_one_thing()
+            && self.topic.people() == newer.topic.people()
+            && !self.lower.contains(&replacement.new))
+        .then(|| format!("{} → {}", replacement.old, replacement.new))
+    }
+
+    fn held(&self) -> Option<&Held> {
+        let read = || self.form.as_ref().and_then(|_| held::held(&self.lower));
+        self.held.get_or_init(read).as_ref()
     }
 
     /// Whether the two contradict each other, whatever their dates: they give other values of one
@@ -256,6 +308,9 @@ impl Reading {
     fn floats_against(&self, other: &Self, left: bool, right: bool) -> bool {
         let [here, there] = [self, other].map(|r| !r.facts.floating.is_empty());
         if relative::on_one_day([self.said_at, other.said_at]) {
+            return false;
+        }
+        if relative::on_one_date([&self.facts, &other.facts], [self.said_at, other.said_at]) {
             return false;
         }
         match (here, there) {
@@ -276,7 +331,10 @@ impl Reading {
             return true;
         }
         if let (Some(form), Some(others)) = (&self.form, &other.form)
-            && form.says(others)
+            && (form.says(others)
+                || self
+                    .gist()
+                    .is_some_and(|gist| other.gist().is_some_and(|o| gist.says(o))))
         {
             return true;
         }

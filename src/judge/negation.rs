@@ -110,7 +110,10 @@ fn words(text: &str) -> Vec<Item> {
             }
             _ => false,
         };
-        if denies && !idiom {
+        // `neither … nor` is one denial, and so is `free of`.
+        let second = word == "nor" && tokens[..i].iter().any(|(_, w)| w == "neither");
+        let lacks = word == "free" && next == Some("of");
+        if (denies || lacks) && !idiom && !second {
             let scope = tokens[i + 1..]
                 .iter()
                 .map(|(_, w)| w.as_str())

@@ -8,7 +8,11 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
+use super::dates::DATE;
+use super::facts::Facts;
 use super::items::{Item, Rest};
 use super::pattern::{Pattern, pattern};
 
@@ -75,6 +79,51 @@ pub(crate) fn other_day(left: &[Item], right: &[Item], said: [Option<Timestamp>;
 pub(crate) fn on_one_day(said: [Option<Timestamp>; 2]) -> bool {
     let day = |at: Timestamp| at.as_second().div_euclid(86_400);
     matches!(said, [Some(a), Some(b)] if day(a) == day(b))
+}
+
+/// Whether the only times that float in two texts are dates without a year, and both mean the same
+/// days: `before 1 March`, said in January and again in February.
+pub(crate) fn on_one_date(facts: [&Facts; 2], said: [Option<Timestamp>; 2]) -> bool {
+    let [Some(a), Some(b)] = said else {
+        return false;
+    };
+    let days = |facts: &Facts, said: Timestamp| -> Option<Vec<Date>> {
+        let dated = |words: &String| {
+            facts
+                .dates
+                .iter()
+                .find(|item| item.words == *words && item.unit == DATE)
+        };
+        let dates = facts
+            .floating
+            .iter()
+            .map(|words| nearest(&dated(words)?.value, said));
+        let mut dates = dates.collect::<Option<Vec<Date>>>()?;
+        dates.sort_unstable();
+        Some(dates)
+    };
+    let [left, right] = facts;
+    days(left, a).is_some_and(|days_of| !days_of.is_empty() && Some(days_of) == days(right, b))
+}
+
+/// The day near a time that a date without a year (`????-03-01`) means, if that is beyond doubt.
+fn nearest(date: &str, said: Timestamp) -> Option<Date> {
+    const SURE: i32 = 150;
+    let (month, day) = date.strip_prefix("????-")?.split_once('-')?;
+    let (month, day) = (month.parse().ok()?, day.parse().ok()?);
+    let said = TimeZone::UTC.to_datetime(said).date();
+    let years = [said.year() - 1, said.year(), said.year() + 1];
+    let days = years
+        .into_iter()
+        .filter_map(|year| Date::new(year, month, day).ok());
+    days.filter(|date| {
+        said.until(*date)
+            .is_ok_and(|span| span.get_days().abs() <= SURE)
+    })
+    .min_by_key(|date| {
+        said.until(*date)
+            .map_or(i32::MAX, |span| span.get_days().abs())
+    })
 }
 
 #[cfg(test)]

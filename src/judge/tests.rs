@@ -25,7 +25,7 @@ fn verdicts() {
     use Verdict::{Different, Same, Unsure};
     for (a, b, expected) in [
         ("Likes tea.", "likes tea", Same),
-        ("Likes tea", "Enjoys tea", Unsure),
+        ("Likes tea", "Enjoys tea", Same),
         ("Has a dog", "Has a dog allergy", Unsure),
         (
             "Has a dog",

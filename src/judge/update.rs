@@ -30,9 +30,9 @@ static CHANGE: LazyLock<Pattern> = LazyLock::new(|| {
         r"(?ix)(?-u:\b)(?: now(?:adays)? | no\x20longer | any\x20?more | not\x20any\x20longer | from\x20now\x20on | these\x20days | as\x20of | instead
         | (?:has\x20|have\x20|was\x20|were\x20|been\x20)?(?: moved | switched | changed | left | quit | stopped | dropped | gave\x20up | given\x20up | finished | ended | completed | cancelled | canceled | postponed
           | replaced | upgraded | downgraded | migrated | sold | divorced | renewed | raised | increased | reduced | lowered | cut | extended | shortened | rescheduled | renamed | closed | resigned | retired | expired | slipped | returned | repaid )
-        | pushed\x20back | put\x20off | brought\x20forward | went\x20(?:up|down) | is\x20back | are\x20back | back\x20(?:on|to|in|from) | split\x20up | broke\x20up | paid\x20back | used\x20to | got\x20rid | became | turned\x20into
+        | promoted | transferred | demoted | passed | booked | renewed | pushed\x20back | put\x20off | brought\x20forward | went\x20(?:up|down) | is\x20back | are\x20back | back\x20(?:on|to|in|from) | split\x20up | broke\x20up | paid\x20back | used\x20to | got\x20rid | became | turned\x20into
         | jetzt | nicht\x20mehr | mittlerweile | inzwischen | wurde | abgeschlossen | umgezogen | aufgehört | ahora | ya\x20no | dejó | cambió | maintenant | ne\x20\w+\x20plus )(?-u:\b)
-        | 现在 | 如今 | 改[成到为用喝吃在] | 改.{0,4}了 | 换[成到了] | 搬[到去家走了] | 挪 | 不再 | 再也不 | 早就不 | 已经 | 已 | 离职 | 辞职 | 涨 | 降[到了] | 调[到整] | 升[到级] | 做完 | 考上 | 休完 | 结束了 | 取消 | 推迟 | 提前到 | 卖了 | 分手 | 离婚 | 戒了 | 变成 | 换成 | 不.{1,4}了 | 还[清了] | 回来了
+        | 现在 | 如今 | 改[成到为用喝吃在] | 改.{0,4}了 | 换[成到了] | 搬[到去家走了] | 挪 | 不再 | 再也不 | 早就不 | 已经 | 已 | 离职 | 辞职 | 涨 | 降[到了] | 调[到整] | 升[到级] | 做完 | 考上 | 休完 | 结束了 | 取消 | 推迟 | 过了 | 通过了? | 升职 | 晋升 | 退了 | 提前到 | 卖了 | 分手 | 离婚 | 戒了 | 变成 | 换成 | 不.{1,4}了 | 还[清了] | 回来了
         | やめ | 今は | 最近は | 変え | 変わ | 引っ越 | もう",
     )
 });
@@ -51,11 +51,11 @@ const LIGHT: &[&str] = &[
     "user", "the", "a", "an", "and", "or", "of", "on", "in", "at", "to", "for", "with", "'s", "are", "am", "be", "been", "was", "were", "has", "have", "had",
     "will", "would", "not", "no", "can", "could", "do", "does", "did", "it", "its", "that", "this", "so", "as", "by", "from", "up", "out", "off", "into", "about", "than", "there",
     "his", "her", "their", "my", "he", "she", "they", "i", "we", "you", "but", "because", "since", "if", "when", "every", "each", "all", "any", "some", "one", "set", "get", "got", "go", "goes", "went", "take", "make",
-    "now", "nowadays", "longer", "anymore", "more", "new", "old", "back", "instead", "day", "days", "moved", "moving", "switched", "changed", "left", "quit", "stopped", "dropped", "finished", "finish", "ended", "completed", "raised", "pushed", "slipped",
+    "trip", "trips", "travel", "flight", "flights", "tickets", "booked", "trying", "now", "nowadays", "longer", "anymore", "more", "new", "old", "back", "instead", "day", "days", "moved", "moving", "switched", "changed", "left", "quit", "stopped", "dropped", "finished", "finish", "ended", "completed", "raised", "pushed", "slipped",
     "thinking", "considering", "intends", "hopes", "hope", "might", "plans", "planned", "wants", "todo", "needs", "need", "again", "already", "just", "only", "also", "who", "which", "please", "very",
     "der", "die", "das", "ein", "eine", "und", "in", "auf", "mit", "wurde", "jetzt", "el", "la", "los", "las", "un", "una", "de", "en", "y", "que", "ahora",
 ];
-const LIGHT_HAN: &str = "用户的了在是和与把被给会不都也就到去有没从每现已经改换搬成为很又再还想打算要他她它我你这那个只说一下,、，了着过请吧啊呢嘛吗";
+const LIGHT_HAN: &str = "习惯用户的了在是和与把被给会不都也就到去有没从每现已经改换搬成为很又再还想打算要他她它我你这那个只说一下,、，了着过请吧啊呢嘛吗";
 
 /// Relations: who a text is about besides the user.
 #[rustfmt::skip]
@@ -102,9 +102,24 @@ impl Topic {
             stems,
             people,
             changes: CHANGE.find(lower).map(|m| m.as_str().to_owned()),
-            intends: INTENTION.is_match(lower),
+            // `is back and wants to go again` tells first of what was done.
+            intends: INTENTION.find(lower).is_some_and(|intends| {
+                CHANGE
+                    .find(lower)
+                    .is_none_or(|change| change.start() > intends.start())
+            }),
             han,
         }
+    }
+
+    /// Whether it is a short statement of one value: `Laptop is a ThinkPad`.
+    pub(crate) fn is_about_one_thing(&self) -> bool {
+        self.stems.len() <= if self.han { 12 } else { 5 }
+    }
+
+    /// Relations and possessors that it speaks of.
+    pub(crate) fn people(&self) -> &[String] {
+        &self.people
     }
 
     /// Whether both speak of the same: of the fewer words of the two, two thirds are shared.
@@ -185,7 +200,10 @@ pub(crate) fn replaces(a: &Form, b: &Form) -> Option<String> {
     let frame = &a[..start];
     let valued =
         a.len() > start && b.len() > start && a.len() - start <= VALUE && b.len() - start <= VALUE;
-    (valued && has_one_value(frame)).then(|| "another value".to_owned())
+    // A place has a name: `lives in Oslo` and `lives in an old house` may both hold.
+    let place = !frame.last().is_some_and(|t| t.is("in"))
+        || a.get(start).is_some_and(|t| t.capital) && b.get(start).is_some_and(|t| t.capital);
+    (valued && place && has_one_value(frame)).then(|| "another value".to_owned())
 }
 
 /// Longest value, in tokens.

@@ -16,7 +16,7 @@ use super::{form, numerals, units};
 
 /// Texts that share their rarest word with more others than this are not compared: a word so common
 /// says little, and the number of pairs must not grow with the square of the memories.
-const COMMON: usize = 32;
+pub(crate) const COMMON: usize = 32;
 
 /// The carrying words of a text, hashed, ascending, each once.
 pub(crate) fn carrying(text: &str) -> Vec<u64> {

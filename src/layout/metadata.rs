@@ -66,7 +66,7 @@ pub(crate) struct Provenance {
 struct Marker {
     version: u32,
     values: Values,
-    /// Older values that the text replaced, oldest first.
+    /// Older values that the text replaced and texts that it says in other words, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     history: Vec<Replaced>,
 }
@@ -236,7 +236,7 @@ pub(crate) struct Making {
     pub(crate) merged_at: Timestamp,
     /// The newest date of the sources.
     pub(crate) latest_at: Option<Timestamp>,
-    /// What the text replaced.
+    /// What the text replaced or says in other words.
     pub(crate) history: Vec<Past>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::judged::{EPISODIC, claim};
 use super::parallel;
 use crate::judge::partition::chains;
-use crate::judge::{Claim, Judgement, Reading, normalize, update, words};
+use crate::judge::{Claim, Judgement, Reading, held, normalize, update, words};
 use crate::memory::{Finding, Memory, Verdict};
 use crate::summarize::extractive::fold_readings;
 use crate::summarize::latest::said_last;
@@ -45,7 +45,8 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize]) -> Alike {
             *class = keep;
         }
     }
-    let (chains, undated) = values(&classes, &firsts, &proposals.meeting, &memory);
+    let meeting = with_rivals(&firsts, proposals.meeting, &memory);
+    let (chains, undated) = values(&classes, &firsts, &meeting, &memory);
     Alike {
         classes,
         chains,
@@ -83,6 +84,35 @@ fn absorbed<'a>(
     absorbed
 }
 
+/// The pairs, and those that give values of one thing in whatever words (`lives in`, `moved to`).
+fn with_rivals<'a>(
+    firsts: &[usize],
+    mut pairs: Vec<(usize, usize)>,
+    memory: &(impl Fn(usize) -> &'a Memory + Sync),
+) -> Vec<(usize, usize)> {
+    let held = parallel::map(firsts, |&i| {
+        let text = normalize::normalize(&memory(i).text).to_lowercase();
+        held::held(&text).map(|held| (held.what, held.owner))
+    });
+    let mut rivals: BTreeMap<&(&str, String), Vec<usize>> = BTreeMap::new();
+    for (at, held) in held.iter().enumerate() {
+        if let Some(held) = held {
+            rivals.entry(held).or_default().push(at);
+        }
+    }
+    for of_one in rivals
+        .values()
+        .filter(|of_one| of_one.len() <= words::COMMON)
+    {
+        for (at, &a) in of_one.iter().enumerate() {
+            pairs.extend(of_one[at + 1..].iter().map(|&b| (a, b)));
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
+
 /// The chains of values among the classes, and the contradictions without an order.
 fn values<'a>(
     classes: &[usize],
@@ -97,7 +127,8 @@ fn values<'a>(
     // What happened is told with its day: it is not replaced by what happened on another one.
     let lasting = |i: usize| memory(i).partition.memory_type != EPISODIC;
     let valued = parallel::map(firsts, |&i| {
-        lasting(i) && update::may_be_value(&memory(i).text.to_lowercase())
+        let text = memory(i).text.to_lowercase();
+        lasting(i) && (update::may_be_value(&text) || held::may_be_held(&text))
     });
     // Of what one text stands for, that text is looked at.
     let pairs: Vec<(usize, usize)> = meeting

@@ -317,20 +317,25 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
     }
 }
 
-/// The texts that the result's replaces, oldest first.
+/// The texts that the result's replaces or says in other words, oldest first.
 fn history(merge: &PlannedMerge, sources: &[Source]) -> Vec<Past> {
-    if !matches!(merge.author, Author::Latest { .. }) {
-        return Vec::new();
-    }
     let past = |(source, s): (usize, &Source)| Past {
         source,
         text: s.memory.text.clone(),
         said_at: s.memory.said_at,
     };
     let mut history: Vec<Past> = sources.iter().enumerate().map(past).collect();
-    // What the result says stands in it; that it was said before is history too.
-    let newest = history.iter().filter_map(|past| past.said_at).max();
-    history.retain(|past| past.text != merge.text || past.said_at != newest);
+    match merge.author {
+        Author::Extractive { .. } => {
+            history.retain(|past| !extractive::has_words_of(&merge.text, &past.text));
+        }
+        Author::Latest { .. } => {
+            // What the result says stands in it; that it was said before is history too.
+            let newest = history.iter().filter_map(|past| past.said_at).max();
+            history.retain(|past| past.text != merge.text || past.said_at != newest);
+        }
+        Author::Llm { .. } | Author::Person => history.clear(),
+    }
     history.sort_by(|a, b| (a.said_at, &a.text).cmp(&(b.said_at, &b.text)));
     history
 }

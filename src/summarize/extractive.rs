@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use crate::judge::{
-    Claim, Reading,
+    Claim, Reading, normalize,
     partition::{canonical, matrix},
 };
 use crate::memory::Verdict;
@@ -15,6 +17,18 @@ pub struct Part {
     pub keep: usize,
     /// Positions of the claims that it makes superfluous, ascending; never empty.
     pub absorbed: Vec<usize>,
+}
+
+/// Whether `kept` has every word of `absorbed`, in any case. Where it has not, it says the same in
+/// other words (`ten` for `10`, `sofa` for `couch`), and the words themselves are worth keeping.
+pub fn has_words_of(kept: &str, absorbed: &str) -> bool {
+    let words = |text: &str| -> std::collections::HashSet<String> {
+        normalize(text)
+            .unicode_words()
+            .map(str::to_lowercase)
+            .collect()
+    };
+    words(absorbed).is_subset(&words(kept))
 }
 
 /// The largest provably lossless parts of a group, the largest first.

@@ -33,7 +33,7 @@ const OPENERS: &str = r"
 
 static LATIN_START: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(&format!(
-        r"(?ix)^(?: {OPENERS}(?:\x20*[,:;]+\x20*|\x20+-+\x20+) | {OPENERS}、 | {FRAME} | please\x20,?\x20* | bitte\x20 | por\x20favor,?\x20 | uh\x20+ | um\x20+ | well\x20(?:basically|actually)\x20 )"
+        r"(?ix)^(?: {OPENERS}(?:\x20*[,:;]+\x20*|\x20+-+\x20+) | {OPENERS}、 | {FRAME} | please\x20,?\x20* | bitte\x20 | por\x20favor,?\x20 | uh\x20+ | um\x20+ | well\x20(?:basically|actually)\x20 | (?:ok|okay|so|well|yeah|oh|um|uh)\x20(?:so|well|yeah|um|uh|basically|actually)\x20(?:basically\x20|actually\x20)? )"
     ))
 });
 
@@ -70,9 +70,12 @@ static HAN_END: LazyLock<Pattern> = LazyLock::new(|| {
     )
 });
 
+/// Written out, it holds a word of time.
+static ASAP: LazyLock<Pattern> = LazyLock::new(|| pattern(r"(?i)\bas soon as possible\b"));
+
 /// A text in comparison form (of its characters) without its fillers.
 pub(crate) fn stripped(text: &str) -> String {
-    let mut text = text.trim().to_owned();
+    let mut text = ASAP.replace_all(text.trim(), "ASAP").into_owned();
     loop {
         let before = text.len();
         if let Some(found) = [&LATIN_START, &HAN_START]
@@ -96,6 +99,15 @@ pub(crate) fn stripped(text: &str) -> String {
             let kept = format!("{}{ended}{}", get("word"), get("stop"));
             let at = captures.get(0).map_or(text.len(), |m| m.start());
             text.replace_range(at.., &kept);
+        }
+        // 其实验室 is a laboratory.
+        let told = text.strip_prefix("其实").filter(|rest| {
+            ["用户", "他", "她", "我", "不", "没", "很"]
+                .iter()
+                .any(|start| rest.starts_with(start))
+        });
+        if let Some(told) = told {
+            text = told.to_owned();
         }
         if let Some(found) = LATIN_MIDDLE.find(&text) {
             text.replace_range(found.range(), " ");

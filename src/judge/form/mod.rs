@@ -22,8 +22,12 @@ mod token;
 pub(crate) use self::fillers::stripped;
 pub(crate) use self::script::simplified;
 
+pub(crate) use self::order::RANKED;
+pub(crate) use self::short_forms::{is_short, shortened};
+pub(crate) use self::superset::heads;
 pub(crate) use self::token::Token;
 use super::facts::Facts;
+use super::gist::known;
 use super::normalize;
 
 /// Whether a text (with its characters in comparison form) is prose, whose blanks and case are
@@ -70,6 +74,22 @@ impl Form {
         }
     }
 
+    /// Whether it tells what the user or a thing has or is: no `Ana drives a Golf`, no `likes the Golf`.
+    pub(crate) fn is_of_what_the_user_has(&self) -> bool {
+        const HAS: &[&str] = &[
+            "has", "owns", "uses", "drives", "rides", "wears", "takes", "plays", "keeps", "rents",
+            "runs", "'s", "are",
+        ];
+        let Some([first, second, ..]) = self.only_sentence() else {
+            return false;
+        };
+        let verb = |t: &Token| t.unit().is_none() && crate::judge::openers::is_verb(&t.text);
+        if first.is("user") && verb(second) {
+            return second.is_any(HAS);
+        }
+        !verb(second) || second.is_any(&["'s", "are", "runs"])
+    }
+
     /// Whether this text says, sentence by sentence, all that the other one says.
     pub(crate) fn says(&self, other: &Self) -> bool {
         !self.0.is_empty()
@@ -80,7 +100,33 @@ impl Form {
 
 /// Whether the sentence `a` says all that the sentence `b` says.
 fn says(a: &[Token], b: &[Token]) -> bool {
-    covers(a, b) || order::is_reordered(a, b) || superset::contains(a, b)
+    covers(a, b) || order::is_reordered(a, b) || superset::contains(a, b) || corrects(a, b)
+}
+
+/// Most slips of the pen that a sentence may have.
+const SLIPS: usize = 3;
+
+/// Whether `b` is `a` with slips of the pen. A memory that begins with a verb misspelt has no subject.
+fn corrects(a: &[Token], b: &[Token]) -> bool {
+    let a = match a {
+        [user, rest @ ..] if user.is("user") && rest.len() == b.len() => rest,
+        all => all,
+    };
+    let mut slips = 0;
+    a.len() == b.len()
+        && a.len() >= 3
+        && a.iter().zip(b).all(|(a, b)| {
+            let slip = || {
+                let words = !a.is_item() && !b.is_item() && !a.capital && !b.capital;
+                words && known::is_slip_of(&b.text, &a.text)
+            };
+            a.covers(b)
+                || slip() && {
+                    slips += 1;
+                    slips <= SLIPS
+                }
+        })
+        && slips > 0
 }
 
 /// Whether the words are the same, one by one; a number or date of `a` may be more exact.

@@ -12,7 +12,7 @@ const JOINTS: &[&str] = &[
 
 /// Words of a sentence in which the order of a list says something.
 #[rustfmt::skip]
-const RANKED: &[&str] = &[
+pub(crate) const RANKED: &[&str] = &[
     "respectively", "first", "then", "next", "finally", "last", "lastly", "order", "orders", "rank", "ranks",
     "ranking", "ranked", "top", "sequence", "route", "itinerary", "steps", "step", "agenda", "priority",
     "priorities", "followed", "over", "than", "before", "after", "rather", "instead", "not", "podium",

@@ -224,7 +224,8 @@ const HAN: &[(&str, &str)] = &[
     ("寒暄", "寒喧"), ("安装", "按装"), ("按摩", "安摩"), ("再接再厉", "再接再励"), ("一如既往", "一如继往"),
     ("迫不及待", "迫不急待"), ("川流不息", "穿流不息"), ("甘拜下风", "甘败下风"), ("按部就班", "按步就班"),
     ("脉搏", "脉博"), ("杀手锏", "杀手剪"), ("蛰伏", "蜇伏"), ("复习", "复息"), ("蓝色", "兰色"),
-    ("鸡蛋", "鸡旦"), ("停车", "仃车"),
+    ("鸡蛋", "鸡旦"), ("停车", "仃车"), ("提醒", "题醒"), ("已经", "以经"), ("再见", "在见"), ("应该", "因该"), ("即使", "既使"), ("坐车", "做车"), ("坐地铁", "做地铁"),
+    ("坐飞机", "做飞机"), ("坐公交", "做公交"), ("坐火车", "做火车"), ("坐高铁", "做高铁"), ("做饭", "作饭"), ("觉得", "觉的"), ("记得", "记的"), ("厉害", "利害"), ("房间", "房问"),
 ];
 
 static CONTRACTED: LazyLock<HashMap<&str, &str>> =
@@ -245,6 +246,19 @@ static LONG: LazyLock<Longer> = LazyLock::new(|| {
     map.values_mut()
         .for_each(|v| v.sort_by_key(|(words, _)| std::cmp::Reverse(words.len())));
     map
+});
+
+/// Short forms of what has another one too: `univ` is `uni`.
+static ALIASES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let mut first: HashMap<&str, &str> = HashMap::new();
+    let mut aliases = HashMap::new();
+    for (short, longs) in SHORT.iter().filter(|(_, longs)| longs.len() == 1) {
+        let usual = *first.entry(longs[0]).or_insert(short);
+        if usual != *short {
+            aliases.insert(*short, usual);
+        }
+    }
+    aliases
 });
 
 /// Short forms that stand for something only in capitals.
@@ -279,10 +293,33 @@ pub(super) fn capital(word: &str) -> Option<&'static str> {
 /// The short form of what `words` begin with, and how many of them it stands for.
 pub(super) fn shorten(words: &[&str]) -> Option<(&'static str, usize)> {
     let (first, rest) = words.split_first()?;
+    if let Some(short) = ALIASES.get(first) {
+        return Some((short, 1));
+    }
     LONG.get(first)?
         .iter()
         .find(|(further, _)| rest.starts_with(further))
         .map(|(further, short)| (*short, further.len() + 1))
+}
+
+/// Whether a word is the short form of another one.
+pub(crate) fn is_short(word: &str) -> bool {
+    KNOWN_SHORT.contains(word)
+}
+
+static KNOWN_SHORT: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| SHORT.iter().map(|(short, _)| *short).collect());
+
+/// The words of a phrase, each in the form that is compared, in lower case.
+pub(crate) fn shortened(phrase: &str) -> Vec<String> {
+    let words: Vec<&str> = phrase.split(' ').collect();
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let (word, size) = shorten(&words[at..]).unwrap_or((words[at], 1));
+        out.push(word.to_lowercase());
+        at += size;
+    }
+    out
 }
 
 /// Chinese text with the short or usual form of each word.

@@ -207,6 +207,29 @@ fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
         && (!first.is("de") || second.is_item() || second.is_any(NUMERALS))
 }
 
+/// The sentence without an addition at its end, for each place where one may begin.
+pub(crate) fn heads(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
+    let begins = |at: usize| {
+        let tail = &tokens[at..];
+        let bracket = tail[0].is("(") && tokens.last().is_some_and(|t| t.is(")")) && !limits(tail);
+        bracket
+            || [",", "-", ";"].iter().any(|sign| tail[0].is(sign)) && is_tail(tail, &tokens[..at])
+    };
+    // What is denied is denied for a reason as well: `eats no mushrooms because of their texture`.
+    let reason = |tail: &[Token]| {
+        let comma = tail[0].is(",");
+        let tail = &tail[usize::from(comma)..];
+        let han = [["因", "为"], ["觉", "得"], ["由", "于"]];
+        let han = |tail: &[Token]| han.iter().any(|w| tail[0].is(w[0]) && tail[1].is(w[1]));
+        tail.len() > 1 && !limits(tail) && (tail[0].is("because") || comma && han(tail))
+    };
+    let whole = !limits(tokens) && !tokens.iter().any(|t| t.is("?"));
+    let asks = tokens.iter().any(|t| t.is("?"));
+    (3..tokens.len())
+        .filter(move |at| whole && begins(*at) || !asks && reason(&tokens[*at..]))
+        .map(|at| &tokens[..at])
+}
+
 /// Whether `tail` may follow `short`.
 fn is_tail(tail: &[Token], short: &[Token]) -> bool {
     let Some((first, rest)) = tail.split_first() else {

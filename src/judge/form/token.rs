@@ -5,6 +5,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{homonyms, short_forms};
 use crate::judge::dates::{DATE, WEEKDAY};
 use crate::judge::facts::Facts;
+use crate::judge::gist;
 use crate::judge::items::{Item, is_mark};
 use crate::judge::openers::{is_opener, is_verb};
 use crate::judge::sentences::{is_cjk, is_han, split};
@@ -48,6 +49,11 @@ impl Token {
 
     pub(crate) fn is_item(&self) -> bool {
         self.unit.is_some()
+    }
+
+    /// The unit of a number, the kind of a date.
+    pub(crate) fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
     }
 
     pub(crate) fn is_han(&self) -> bool {
@@ -118,6 +124,7 @@ fn tokens(sentence: &str, facts: &Facts) -> Vec<Token> {
             take_word(word, i == 0, &mut tokens);
         }
     }
+    write_out_has(&mut tokens);
     let mut tokens = shorten(tokens);
     unify_spans(&mut tokens);
     name_subject(&sentence, &mut tokens);
@@ -136,6 +143,11 @@ fn pieces(sentence: &str) -> Vec<&str> {
         let mut end = start + piece.len();
         i += 1;
         let latin = |p: &str| p.starts_with(|c: char| c.is_alphanumeric() && !is_cjk(c));
+        let next = |i: usize| bytes.get(i).map_or("", |(_, piece)| *piece);
+        if piece.eq_ignore_ascii_case("w") && next(i) == "/" && next(i + 1).trim().is_empty() {
+            end += 1;
+            i += 1;
+        }
         // `night-shift`, `w/o`, `e.g`: joined where a letter stands on both sides.
         while latin(piece)
             && i + 1 < bytes.len()
@@ -205,6 +217,11 @@ fn take_word(word: &str, first: bool, tokens: &mut Vec<Token>) {
         tokens.push(Token::word(usual));
         return;
     }
+    // No word of English alone: `an` is one of German too, but then in both texts.
+    if word.eq_ignore_ascii_case("an") {
+        tokens.push(Token::word("a"));
+        return;
+    }
     if let Some(short) = short_forms::capital(word) {
         tokens.push(Token::word(short));
         return;
@@ -231,6 +248,20 @@ fn take_word(word: &str, first: bool, tokens: &mut Vec<Token>) {
         unit: None,
         capital,
     });
+}
+
+/// `She's moved the meeting` is `she has moved the meeting`.
+fn write_out_has(tokens: &mut [Token]) {
+    const OBJECT: &[&str] = &["the", "a", "her", "his", "their", "my", "its"];
+    for at in 1..tokens.len().saturating_sub(2) {
+        let has = tokens[at].is("'s")
+            && tokens[at - 1].is_any(&["she", "he", "it", "who", "user"])
+            && gist::is_participle(&tokens[at + 1].text)
+            && tokens[at + 2].is_any(OBJECT);
+        if has {
+            tokens[at].text = "has".to_owned();
+        }
+    }
 }
 
 /// Long forms as short ones, `the user` as `user`.

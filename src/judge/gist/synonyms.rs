@@ -1,0 +1,113 @@
+//! Words that say the same where everything else of two texts is the same.
+//!
+//! Closed lists. A word stands here only if two facts about one user hardly ever differ by nothing
+//! but this word: `road` and `street` make two addresses, `boat` and `ship` two things.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::lemma::lemma;
+use crate::judge::form::shortened;
+
+/// Words and phrases of one meaning; the first one stands for all. Inflected forms are found by
+/// their lemma.
+#[rustfmt::skip]
+const ROWS: &[&[&str]] = &[
+    // tastes and states of mind
+    &["like", "love", "enjoy", "adore", "be fond of", "be a fan of", "be keen on", "be a big fan of", "be into", "be a lover of"],
+    &["dislike", "hate", "loathe", "detest"],
+    &["prefer", "favor", "favour"],
+    &["fear", "afraid of", "scared of", "frightened of", "terrified of", "have a fear of", "have fear of", "afraid", "scared"],
+    &["annoyed", "irritated", "bothered"], &["annoy", "irritate", "bother"],
+    &["glad", "happy", "pleased"], &["angry", "furious"], &["worried", "anxious", "nervous"], &["worry", "fret"],
+    &["smart", "clever", "intelligent"], &["calm", "relaxed"], &["tired", "sleepy"],
+    // to live, to work, to have
+    &["live", "reside", "dwell", "be based", "be living"],
+    &["work", "job", "be employed"],
+    &["work for", "work at", "be employed by", "be employed at", "be employed with"],
+    &["own", "possess"], &["rent", "lease"], &["buy", "purchase"], &["use", "utilize", "utilise", "make use of"],
+    &["need", "require", "have to", "must", "have got to"], &["want", "wish", "would like", "hope"],
+    &["plan", "intend", "be going to"], &["try", "attempt"], &["start", "begin", "commence"], &["finish", "complete"],
+    &["help", "assist", "aid"], &["fix", "repair", "mend"], &["choose", "pick", "select", "opt for"], &["get", "receive", "obtain"],
+    &["learn", "study", "be taking lessons in", "take lessons in"], &["teach", "instruct", "give lessons in"], &["speak", "talk"],
+    &["call", "phone", "ring", "telephone", "give a call"], &["answer", "reply", "response", "respond"], &["send", "forward"],
+    &["keep", "store"], &["remove", "delete"], &["erase", "wipe", "clear"], &["collect", "fetch"], &["visit", "go to see", "pay a visit to"],
+    &["allow", "permit"], &["forbid", "prohibit", "ban"], &["stuck", "blocked"], &["wear", "be wearing"],
+    &["refund", "reimburse", "pay back"], &["postpone", "delay", "put off", "push back"], &["cancel", "call off"],
+    &["attend", "take part in", "participate in"], &["join", "become a member of"], &["grow", "cultivate"],
+    &["bring up", "raise"], &["look after", "take care of", "care for"], &["run", "jog", "go running", "go jogging", "go for a run", "go for a jog"],
+    &["swim", "go swimming", "go for a swim"], &["walk", "go for a walk", "take a walk", "go walking", "stroll", "go for a stroll"],
+    &["hike", "go hiking", "go for a hike"], &["cycle", "bike", "go cycling", "ride a bike", "ride a bicycle"], &["ski", "go skiing"], &["climb", "go climbing"],
+    &["fish", "go fishing"], &["shop", "go shopping", "do the shopping"], &["dance", "go dancing"], &["camp", "go camping"], &["sing", "do singing"],
+    &["train", "work out", "exercise", "go to the gym", "do workouts"], &["practise", "practice"], &["commute", "get to work", "way to work", "travel to work"],
+    &["nap", "take a nap", "have a nap"], &["shower", "take a shower", "have a shower"], &["breakfast", "have breakfast", "eat breakfast"],
+    &["lunch", "have lunch", "eat lunch"], &["dinner", "have dinner", "eat dinner", "supper", "have supper", "eat supper"],
+    &["sleep", "be asleep"], &["to bed", "go to bed", "in bed", "be in bed"], &["get up", "wake up", "rise", "be up"],
+    &["volunteer", "do volunteer work", "be a volunteer"], &["decide", "make a decision", "take a decision"], &["book", "make a booking for", "make a reservation for", "reserve"],
+    &["cook", "do the cooking"], &["graduate", "get a degree"], &["celebrate", "throw a party for"], &["have a cold", "have the sniffles", "catch a cold"],
+    // people
+    &["mother", "mum", "mom", "mummy", "mommy"], &["father", "dad", "daddy"], &["grandmother", "grandma", "granny", "nana"], &["grandfather", "grandpa", "grandad", "granddad"],
+    &["child", "kid"], &["baby", "infant"], &["friend", "buddy", "pal", "mate"], &["colleague", "coworker", "co-worker", "workmate"], &["boss", "supervisor"],
+    &["roommate", "flatmate", "housemate"], &["neighbor", "neighbour"], &["doctor", "physician", "medical doctor"], &["lawyer", "attorney"], &["programmer", "coder"],
+    &["police officer", "policeman", "policewoman", "cop"], &["firefighter", "fireman"], &["teacher", "schoolteacher"], &["hairdresser", "hairstylist"], &["shop assistant", "sales assistant"],
+    &["pregnant with", "expecting", "expect", "be pregnant with", "be expecting"], &["be named", "be called", "name be", "go by the name of", "be known as", "named", "called"],
+    &["wedding", "marriage ceremony"], &["get married", "marry", "tie the knot", "wed"], &["sibling", "brother or sister", "brother and sister"], &["vegetarian", "veggie"],
+    // health
+    &["sick", "ill", "unwell"], &["medicine", "medication"], &["painkiller", "pain reliever"], &["injection", "shot", "jab"], &["surgery", "operation"], &["flu", "influenza"],
+    &["checkup", "check-up", "health check"], &["stomachache", "tummy ache", "stomach ache", "stomach pain"], &["allergic to", "allergy to", "have an allergy to", "be allergic to", "have allergies to"],
+    &["workout", "training session"], &["dizzy", "light-headed", "lightheaded"], &["carsick", "car sick", "motion sick"], &["nearsighted", "near-sighted", "short-sighted", "shortsighted", "myopic"],
+    &["left-handed", "lefthanded", "a lefty"], &["physiotherapy", "physical therapy", "physio"], &["insomnia", "sleeplessness", "trouble sleeping"], &["hurt", "ache", "be sore", "be painful"],
+    // things
+    &["sofa", "couch", "settee"], &["apartment", "flat", "apt"], &["fridge", "refrigerator", "icebox"], &["television", "tv", "telly"], &["bicycle", "bike", "pushbike"], &["motorcycle", "motorbike"],
+    &["car", "automobile"], &["truck", "lorry"], &["airplane", "aeroplane", "plane"], &["taxi", "cab"], &["subway", "underground", "metro"], &["elevator", "lift"], &["movie", "film", "motion picture"],
+    &["photo", "picture", "photograph", "pic"], &["store", "shop"], &["supermarket", "grocery store", "grocery shop"], &["pharmacy", "drugstore", "chemist"], &["trash", "garbage", "rubbish"],
+    &["gift", "present"], &["sneakers", "trainers", "running shoes"], &["pants", "trousers"], &["sweater", "jumper", "pullover"], &["sunglasses", "shades"], &["backpack", "rucksack"], &["purse", "handbag"],
+    &["tap", "faucet"], &["stove", "cooker"], &["vacuum", "hoover"], &["closet", "wardrobe"], &["diaper", "nappy"], &["stroller", "pram", "pushchair"], &["smartphone", "mobile phone", "cell phone", "mobile", "cellphone", "phone"],
+    &["fiction", "novel"], &["sport", "sports"], &["laptop", "notebook computer"], &["earphones", "headphones", "earbuds"], &["cookie", "biscuit"], &["eggplant", "aubergine"], &["zucchini", "courgette"], &["cilantro", "coriander"],
+    &["arugula", "rocket"], &["shrimp", "prawn"], &["candy", "sweets"], &["soda", "soft drink", "fizzy drink"], &["veg", "vegetable", "veggie"], &["dairy", "dairy product", "milk product"], &["sparkling water", "fizzy water", "carbonated water"],
+    &["holiday", "vacation"], &["trip", "journey"], &["flight", "plane ride"], &["luggage", "baggage"], &["hotel", "inn"], &["seat", "place to sit"], &["coast", "seaside", "shore"], &["forest", "woods"],
+    &["meeting", "mtg"], &["timetable", "schedule"], &["deadline", "due date"], &["salary", "pay", "wage"], &["company", "firm", "business"], &["ticket", "issue"], &["bug", "defect"], &["summary", "recap"], &["message", "note"],
+    &["tool", "utility"], &["error", "mistake"], &["database", "db"], &["repository", "repo"], &["documentation", "docs"], &["email", "mail", "e-mail"], &["guide", "manual"], &["task", "to-do", "todo"], &["assignment", "homework"],
+    &["pet", "house pet"], &["puppy", "young dog"], &["kitten", "young cat"], &["dog", "hound"], &["hobby", "pastime", "leisure activity"], &["garden", "gardening", "do gardening", "do the gardening"], &["piano lesson", "piano class"], &["lesson", "class"],
+    // qualities
+    &["big", "large"], &["small", "little"], &["quick", "fast", "rapid"], &["noisy", "loud"], &["quiet", "silent"], &["brief", "short", "concise"], &["cheap", "inexpensive"], &["expensive", "costly", "pricey"],
+    &["second-hand", "secondhand", "used", "pre-owned"], &["near", "close to", "nearby", "not far from", "in the vicinity of"], &["next to", "beside", "adjacent to", "right by"], &["important", "crucial"], &["difficult", "hard", "tough"], &["easy", "simple"],
+    &["wrong", "incorrect"], &["correct", "right"], &["sufficient", "enough"], &["regular", "normal", "ordinary"], &["favorite", "favourite", "fave"], &["spicy", "hot"], &["tasty", "delicious"], &["beautiful", "pretty", "lovely"], &["frightening", "scary"],
+    &["daily", "every day", "each day"], &["weekly", "every week", "each week", "once a week"], &["monthly", "every month", "each month", "once a month"], &["yearly", "every year", "each year", "once a year", "annually", "annual"], &["twice a week", "two times a week"], &["twice a day", "two times a day"],
+    &["often", "frequently"], &["usually", "normally", "generally", "typically", "as a rule"], &["sometimes", "at times", "now and then", "from time to time"], &["rarely", "seldom"], &["about", "around", "roughly", "approximately", "approx"],
+    &["alone", "by himself", "by herself", "on his own", "on her own"], &["together", "jointly"], &["abroad", "overseas"], &["maximum", "max", "at most", "up to"], &["soon", "shortly"], &["too", "also", "as well"],
+];
+
+/// By the lemmas of a phrase: what stands for it. Longer phrases are to be looked for first.
+static KNOWN: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    let mut known = HashMap::new();
+    for row in ROWS {
+        let first = phrase(row[0]);
+        for words in *row {
+            known.entry(phrase(words)).or_insert_with(|| first.clone());
+        }
+    }
+    known
+});
+
+fn phrase(words: &str) -> String {
+    let lemmas: Vec<String> = shortened(words)
+        .iter()
+        .map(|word| {
+            if word == "an" {
+                "a".to_owned()
+            } else {
+                lemma(word).0
+            }
+        })
+        .collect();
+    lemmas.join(" ")
+}
+
+/// Longest phrase of the lists, in words.
+pub(super) const LONGEST: usize = 6;
+
+/// What stands for a phrase of lemmas.
+pub(super) fn class(lemmas: &str) -> Option<&'static str> {
+    KNOWN.get(lemmas).map(String::as_str)
+}
