@@ -3,18 +3,23 @@
 //! 0.3 to 0.7). Throughput is in pairs compared.
 //!
 //! Run with `cargo bench --bench join`; add `-- 10000` for one size. `-- ratios` prints how many
-//! times faster than blocks of a dense product the join is, here and on vectors without structure.
+//! times faster than blocks of a dense product the join is, here, on vectors without structure and on
+//! those of real sentences, by each instruction set and in each way. For the sentences, name a file
+//! with one a line in MEMFOLD_BENCH_SENTENCES, and what `memfold` itself needs for embedding in
+//! MEMFOLD_ONNXRUNTIME and MEMFOLD_MODEL_DIR; the first 30,000 different ones are taken.
 
 #![allow(missing_docs, reason = "criterion_group! makes a public function")]
 #![allow(clippy::print_stdout, reason = "the ratios are for people")]
 
+use std::collections::HashSet;
 use std::hint::black_box;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use memfold::group::{complete_linkage, group, threshold_join};
+use memfold::embed::{Embedder, Manifest, Onnx};
+use memfold::group::{complete_linkage, group, joins, threshold_join};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use rand::rngs::StdRng;
@@ -74,24 +79,66 @@ fn benches(criterion: &mut Criterion) {
     benches.finish();
 }
 
-/// Both ways one after the other, the best of three runs each.
+/// All ways one after the other, the best of three runs each.
 fn ratios(_: &mut Criterion) {
-    let wanted = std::env::args().any(|argument| argument == "ratios");
-    for n in [1_000, 10_000, 30_000, 100_000] {
-        if !wanted {
-            return;
-        }
+    if !std::env::args().any(|argument| argument == "ratios") {
+        return;
+    }
+    for n in [1_000, 10_000, 100_000] {
         let mut random = StdRng::seed_from_u64(7);
         let noise = Array2::from_shape_fn((n, DIMS), |_| random.random_range(-1.0_f32..1.0));
-        for (name, vectors) in [("topics", memories(n)), ("uniform", noise)] {
-            let join = best(|| threshold_join(vectors.view(), THRESHOLD, THREADS).len());
-            let dense = best(|| dense_blocks(vectors.view()));
-            println!(
-                "{name} {n}: join {join:.4} s, dense {dense:.4} s, {:.1} times faster",
-                dense / join
-            );
-        }
+        compare("topics", memories(n).view());
+        compare("uniform", noise.view());
     }
+    if let Ok(path) = std::env::var("MEMFOLD_BENCH_SENTENCES") {
+        compare("sentences", sentences(&path).view());
+    }
+}
+
+fn compare(data: &str, vectors: ArrayView2<'_, f32>) {
+    let n = vectors.nrows();
+    let dense = best(|| dense_blocks(vectors));
+    println!("{data} {n}: dense {dense:.4} s");
+    let join = || threshold_join(vectors, THRESHOLD, THREADS);
+    let pairs = join();
+    let told = |name: &str, seconds: f64| {
+        println!(
+            "{data} {n}: {name} {seconds:.4} s, {:.1} times faster",
+            dense / seconds
+        );
+    };
+    told("as chosen", best(|| join().len()));
+    // Those of little use take minutes.
+    let sketches: &[usize] = if n < 100_000 { &[32, 64] } else { &[] };
+    joins(vectors, THRESHOLD, THREADS, sketches, |name, join| {
+        let mut found = join();
+        found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+        assert!(found == pairs, "{name} finds other pairs");
+        told(name, best(|| join().len()));
+    });
+}
+
+/// The vectors of the first different sentences of a file.
+fn sentences(path: &str) -> Array2<f32> {
+    const MOST: usize = 30_000;
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
+    let manifest = Manifest::named("all-MiniLM-L6-v2-int8").expect("a known model");
+    let (runtime, models) = (
+        variable("MEMFOLD_ONNXRUNTIME"),
+        variable("MEMFOLD_MODEL_DIR"),
+    );
+    let model = Onnx::load(runtime.as_ref(), manifest, models.as_ref(), THREADS.get())
+        .expect("the model loads");
+    let text = std::fs::read_to_string(path).expect("the file is there");
+    let mut seen = HashSet::new();
+    let lines = text.lines().filter(|line| seen.insert(*line));
+    let lines: Vec<&str> = lines.take(MOST).collect();
+    let embeddings = model.embed(&lines).expect("the model embeds");
+    let numbers = embeddings
+        .into_iter()
+        .flat_map(|embedding| embedding.vector);
+    Array2::from_shape_vec((lines.len(), model.dims()), numbers.collect())
+        .expect("one vector a line")
 }
 
 fn best(mut work: impl FnMut() -> usize) -> f64 {

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+import plots
 import report
 from data import DIMS, Memories, missed_and_wrong, synthetic, true_pairs
 from ours import memfold
-from server import IDLE_USER, load, redis_server
+from server import IDLE_USER, load, places, put, redis_server
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("published_pattern", "range_queries", "numpy_blocks", "faiss_range_search", "semhash")
@@ -77,10 +78,23 @@ class Bench:
             self.ours("merge/memfold", memories, index, true, "--user", memories.user(0), runs=1)
 
     def peers(self, n: int, algorithm: str) -> tuple[str, ...]:
-        """Of many memories, paging alone takes the published pattern many minutes, and what only fetches is the same on both."""
-        if n <= self.options.whole:
-            return PEERS
-        return PEERS[1:] if algorithm == "flat" else ("range_queries",)
+        """What only fetches is the same on every index, and takes long for many memories."""
+        return PEERS if n <= self.options.whole or algorithm == "flat" else PEERS[:2]
+
+    def some_new(self, n: int, new: int):
+        """A user whose memories were looked at before, and some new ones since then; the same without anything remembered."""
+        memories = synthetic(n + new, self.options.seed)
+        true = true_pairs(memories.vectors)
+        load(self.client, memories, "flat", "hash", same=False, count=n)
+        merge = ("--user", memories.user(0))
+        memfold(self.client, self.url, *merge)
+        put(self.client, memories, "hash", False, places(memories, range(n, n + new)))
+        remembered = self.client.keys("memfold:compared:*")
+        if not remembered:
+            sys.exit("bench: nothing was remembered of the first run")
+        self.ours(f"{new} new/memfold", memories, "FLAT HASH", true, *merge, runs=1)
+        self.client.delete(*remembered)
+        self.ours(f"{new} new/memfold-from-scratch", memories, "FLAT HASH", true, *merge, runs=1)
 
     def one_of_many(self, n: int, users: int, algorithm: str, storage: str):
         """One user among many in one index."""
@@ -113,22 +127,29 @@ def main():
     parser.add_argument("--whole", type=int, default=10_000, help="of more memories, slow ways are sampled or left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw how the costs grow, as SVG files there")
+    parser.add_argument("--drawn-from", type=Path, metavar="FILE", help="measure nothing: only draw what --json has written")
     options = parser.parse_args()
+    if options.drawn_from:
+        plots.draw(json.loads(options.drawn_from.read_text()), options.plots or options.drawn_from.parent)
+        return
     sizes = options.sizes or ("1000,10000" if options.quick else "1000,10000,100000")
     with redis_server() as (client, url):
         bench = Bench(client, url, options)
         facts = report.facts(client)
         for index in [] if options.many else options.indexes.split(","):
             for n in map(int, sizes.split(",")):
-                if n <= options.whole or index.endswith("-hash"):
-                    bench.one_user(n, *index.split("-"))
+                bench.one_user(n, *index.split("-"))
         if options.many or not (options.quick or options.sizes):
+            bench.some_new(100_000, 100)
             bench.one_of_many(100_000, 100, "flat", "hash")
             bench.all_users(10_000, 100)
             bench.all_users(1_000_000, 10_000)
     print(f"{facts}\n\n{report.table(bench.rows)}")
     if options.json:
         options.json.write_text(json.dumps(bench.rows, indent=2) + "\n")
+    if options.plots:
+        plots.draw(bench.rows, options.plots)
 
 
 if __name__ == "__main__":

@@ -64,12 +64,29 @@ def schema(algorithm: str, storage: str) -> dict:
     }
 
 
-def load(client: Redis, memories: Memories, algorithm: str, storage: str, same: bool) -> None:
-    """Fills the server, and gives a user of two memories that have nothing in common beside them."""
+def load(client: Redis, memories: Memories, algorithm: str, storage: str, same: bool, count: int | None = None) -> None:
+    """Fills the server with the first `count` memories (all), and gives a user of two memories that have nothing in common
+    beside them."""
     client.flushall()
     SearchIndex.from_dict(schema(algorithm, storage), redis_client=client).create(overwrite=True)
+    n = len(memories) if count is None else count
+    idle = [(f"memory:idle-{row}", row * (n - 1), IDLE_USER) for row in range(2)]
+    put(client, memories, storage, same, [*places(memories, range(n)), *idle])
+    while (info := client.ft(INDEX).info()) and (int(info["indexing"]) or int(info["num_docs"]) < n + 2):
+        time.sleep(0.05)
+    if int(info["num_docs"]) != n + 2 or int(info["hash_indexing_failures"]):
+        sys.exit(f"bench: the index holds {info['num_docs']} of {n + 2} memories")
 
-    def put(pipe, key: str, row: int, user: str):
+
+def places(memories: Memories, rows: range):
+    """Where memories are stored: key, row and user of each."""
+    return ((f"memory:{row:07}", row, memories.user(row)) for row in rows)
+
+
+def put(client: Redis, memories: Memories, storage: str, same: bool, places) -> None:
+    """Stores memories at their places."""
+    pipe = client.pipeline(transaction=False)
+    for key, row, user in places:
         vector = memories.vectors[row]
         at = datetime.fromtimestamp(1_750_000_000 + row, UTC).replace(tzinfo=None)
         document = {
@@ -85,18 +102,6 @@ def load(client: Redis, memories: Memories, algorithm: str, storage: str, same: 
             pipe.hset(key, mapping=document)
         else:
             pipe.json().set(key, "$", document)
-
-    n = len(memories)
-    for start in range(0, n, 500):
-        pipe = client.pipeline(transaction=False)
-        for row in range(start, min(start + 500, n)):
-            put(pipe, f"memory:{row:07}", row, memories.user(row))
-        pipe.execute()
-    pipe = client.pipeline(transaction=False)
-    for row in range(2):
-        put(pipe, f"memory:idle-{row}", row * (n - 1), IDLE_USER)
+        if len(pipe) == 500:
+            pipe.execute()
     pipe.execute()
-    while (info := client.ft(INDEX).info()) and (int(info["indexing"]) or int(info["num_docs"]) < n + 2):
-        time.sleep(0.05)
-    if int(info["num_docs"]) != n + 2 or int(info["hash_indexing_failures"]):
-        sys.exit(f"bench: the index holds {info['num_docs']} of {n + 2} memories")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from redis import Redis
 from redisvl.index import SearchIndex
-from redisvl.query import FilterQuery, VectorRangeQuery
+from redisvl.query import CountQuery, FilterQuery, VectorRangeQuery
 from redisvl.query.filter import Tag
 
 from data import DIMS, THRESHOLD, unit
@@ -39,10 +39,23 @@ class Asked:
     def of(self, memories: list):
         """The memories to ask for, timed."""
         chosen = memories[: self.sample]
-        self.share = len(chosen) / len(memories)
+        self.share = min(self.share, len(chosen) / len(memories))
         start = time.perf_counter()
         yield from chosen
-        self.sampled_s = time.perf_counter() - start
+        self.sampled_s += time.perf_counter() - start
+
+    def pages(self, index: SearchIndex, listing: FilterQuery) -> list:
+        """The memories page by page, 10 a page; if they are more than to be asked for, an even choice of the pages, timed."""
+        pages = -(-int(index.query(CountQuery(listing.filter))) // 10)
+        step = max(1, pages * 10 // self.sample)
+        self.share = len(range(0, pages, step)) / pages
+        start = time.perf_counter()
+        memories = []
+        for page in range(0, pages, step):
+            listing.paging(page * 10, 10)
+            memories += index.query(listing)
+        self.sampled_s += time.perf_counter() - start
+        return memories
 
     def fetch(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and vectors of the user, by the fastest way that redis-py has."""
@@ -70,7 +83,8 @@ def published_pattern(asked: Asked) -> list:
     results for each of them.
 
     Two changes, without which it finds nothing: the pages are kept (the original reads again with the query whose offset
-    the paging has moved to the end), and on HASH the vector is not decoded as text.
+    the paging has moved to the end), and on HASH the vector is not decoded as text. Of many memories, some of the pages are
+    read, spread evenly, since a page costs the more the later it is.
     """
     index = SearchIndex.from_existing(INDEX, redis_client=asked.client)
     own = (Tag("user_id") == asked.user) & (Tag("memory_type") == TYPE)
@@ -78,9 +92,8 @@ def published_pattern(asked: Asked) -> list:
     if asked.storage == "hash":
         fields = ("content", "memory_type", "metadata", "created_at", "memory_id", "embedding")
         listing.return_fields(*fields, skip_decode="embedding")
-    memories = [memory for page in index.paginate(listing, page_size=10) for memory in page]
     pairs = []
-    for memory in asked.of(memories):
+    for memory in asked.of(asked.pages(index, listing)):
         query = VectorRangeQuery(
             vector=memory["embedding"],
             vector_field_name="embedding",

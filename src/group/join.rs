@@ -75,6 +75,36 @@ pub fn join_changed(
     Rows::new(vectors, threads).join_changed(known, changed, threshold)
 }
 
+/// [`threshold_join`] by each instruction set that this processor has, and in each way: by the codes
+/// of whole rows, and by sketches of so many numbers first. For measuring one beside the other; what
+/// is best is chosen by [`threshold_join`].
+#[doc(hidden)]
+pub fn joins(
+    vectors: ArrayView2<'_, f32>,
+    threshold: f64,
+    threads: NonZero<usize>,
+    sketches: &[usize],
+    mut each: impl FnMut(&str, &dyn Fn() -> Vec<Pair>),
+) {
+    for kernel in Kernel::all() {
+        let join = |sketch: Option<usize>| {
+            let rows = Rows::on(kernel, vectors, threads);
+            let used = || (0..vectors.nrows()).filter(|&row| rows.takes_part(row));
+            let (used, all): (Vec<usize>, usize) = (used().collect(), used().count());
+            let screen = match sketch {
+                Some(length) => Screen::forced(&rows, used, threshold, length),
+                None => Screen::plain(&rows, used, threshold),
+            };
+            rows.join_on(&screen, all, threshold)
+        };
+        each(&format!("{}, codes", kernel.name()), &|| join(None));
+        for &length in sketches {
+            let name = format!("{}, sketches of {length}", kernel.name());
+            each(&name, &|| join(Some(length)));
+        }
+    }
+}
+
 /// The rows with what a cosine needs of them.
 pub(super) struct Rows<'a> {
     /// One row after the other.
@@ -322,7 +352,7 @@ mod tests {
         for threshold in [0.0, 0.1, 0.5] {
             let expected = threshold_join(vectors.view(), threshold);
             assert!(expected.len() > 20);
-            for kernel in super::super::kernel::tests::all() {
+            for kernel in Kernel::all() {
                 let rows = Rows::on(kernel, vectors.view(), NonZero::new(3).unwrap());
                 assert_eq!(rows.join(threshold), expected, "{kernel:?}");
                 for length in [8, 64] {

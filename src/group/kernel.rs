@@ -76,6 +76,30 @@ impl Kernel {
         Self::Portable
     }
 
+    /// All that this processor has, the plain one first.
+    pub(super) fn all() -> Vec<Self> {
+        #[cfg(target_arch = "x86_64")]
+        let fast = [
+            x86::Avx2::detect().map(Self::Avx2),
+            x86::Vnni::detect().map(Self::Vnni),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let fast = [];
+        let fast = fast.into_iter().flatten();
+        std::iter::once(Self::Portable).chain(fast).collect()
+    }
+
+    /// What it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Vnni(_) => "AVX-512 VNNI",
+        }
+    }
+
     /// For each row of `block` the columns of `panel` with which it passes, as bits: those whose
     /// product of codes is at least [`cut`], with `floor` times the row's scale.
     pub(super) fn screen(self, block: &Block, panel: &Panel, floor: f32) -> [u64; ROWS] {
@@ -219,18 +243,6 @@ pub(super) mod tests {
     use super::*;
 
     /// Every kernel that this processor has.
-    pub(in super::super) fn all() -> Vec<Kernel> {
-        #[cfg(target_arch = "x86_64")]
-        let fast = [
-            x86::Avx2::detect().map(Kernel::Avx2),
-            x86::Vnni::detect().map(Kernel::Vnni),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let fast = [];
-        let fast = fast.into_iter().flatten();
-        std::iter::once(Kernel::Portable).chain(fast).collect()
-    }
-
     /// Codes between `-most` and `most` for six rows and 64 columns.
     fn codes(steps: usize, most: i8, random: &mut StdRng) -> [Vec<Vec<i8>>; 2] {
         [ROWS, COLUMNS].map(|rows| {
@@ -296,7 +308,7 @@ pub(super) mod tests {
                     expected[row] |= u64::from(passes) << column;
                 }
             }
-            for kernel in all() {
+            for kernel in Kernel::all() {
                 prop_assert_eq!(kernel.screen(&block, &panel, floor), expected, "{:?}", kernel);
                 for (row, expected) in expected.into_iter().enumerate() {
                     for bits in [0, 1, 1 << 40, 0xffff_0000, seed, u64::MAX] {
@@ -315,7 +327,7 @@ pub(super) mod tests {
             let expected = Kernel::Portable.dot(&x, &y);
             let plain: f64 = x.iter().zip(&y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
             prop_assert!((expected - plain).abs() < 1e-12);
-            for kernel in all() {
+            for kernel in Kernel::all() {
                 prop_assert_eq!(kernel.dot(&x, &y).to_bits(), expected.to_bits());
                 prop_assert_eq!(kernel.dot(&y, &x).to_bits(), expected.to_bits());
             }
@@ -335,7 +347,7 @@ pub(super) mod tests {
             block.scales = [product; ROWS];
             block.reaches = [0.0; ROWS];
             panel.scales = [1.0; COLUMNS];
-            for kernel in all() {
+            for kernel in Kernel::all() {
                 assert_eq!(kernel.screen(&block, &panel, 1.0), [u64::MAX; ROWS]);
                 let above = if sign > 0 { 1.001 } else { 0.999 };
                 assert_eq!(kernel.screen(&block, &panel, above), [0; ROWS]);

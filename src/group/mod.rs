@@ -11,6 +11,8 @@ mod screen;
 mod sketch;
 mod threads;
 
+#[doc(hidden)]
+pub use join::joins;
 pub use join::{Pair, join_changed, threshold_join};
 pub use linkage::complete_linkage;
 

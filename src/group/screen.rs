@@ -48,13 +48,27 @@ impl Screen {
         }
     }
 
-    fn plain(rows: &Rows<'_>, order: Vec<usize>, threshold: f64) -> Self {
+    pub(super) fn plain(rows: &Rows<'_>, order: Vec<usize>, threshold: f64) -> Self {
         Self {
             kernel: rows.kernel,
             panels: coded(rows, &order),
             order,
             floor: floor(threshold, 0.0),
             fine: None,
+        }
+    }
+
+    /// With sketches, whether they are worth it or not; without, where no basis is good enough.
+    pub(super) fn forced(
+        rows: &Rows<'_>,
+        order: Vec<usize>,
+        threshold: f64,
+        length: usize,
+    ) -> Self {
+        let (sample, all) = (sample(rows, &order), order.len());
+        match Plan::on(Basis::of(&sample, length), &sample) {
+            Some(plan) => Self::sketched(rows, order, all, threshold, &plan),
+            None => Self::plain(rows, order, threshold),
         }
     }
 
@@ -249,21 +263,6 @@ mod tests {
 
     use super::super::testing::near_rows;
     use super::*;
-
-    impl Screen {
-        /// With sketches, whether they are worth it or not.
-        pub(in super::super) fn forced(
-            rows: &Rows<'_>,
-            order: Vec<usize>,
-            threshold: f64,
-            length: usize,
-        ) -> Self {
-            let sample = sample(rows, &order);
-            let plan = Plan::on(Basis::of(&sample, length), &sample).unwrap();
-            let all = order.len();
-            Self::sketched(rows, order, all, threshold, &plan)
-        }
-    }
 
     #[test]
     fn sketches_are_taken_where_they_pay() {

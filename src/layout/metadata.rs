@@ -205,6 +205,9 @@ impl Metadata {
 impl Provenance {
     /// Takes it for memfold's only if memfold would write exactly this.
     fn read(own: &Map<String, Value>) -> Option<Self> {
+        if own.is_empty() {
+            return None;
+        }
         let whole = Value::Object(own.clone());
         let read: Self = serde_json::from_value(whole.clone()).ok()?;
         let ours = read.consolidated && read.memfold.version == VERSION;
