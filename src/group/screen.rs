@@ -90,6 +90,7 @@ impl Screen {
         let panels = runs(rows, &places, |run| {
             Panel::new(run.iter().map(|&place| &sketches[place].1))
         });
+        drop(sketches);
         order = places.into_iter().map(|place| order[place]).collect();
         Self {
             kernel: rows.kernel,

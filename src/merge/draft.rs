@@ -25,6 +25,9 @@ use crate::store::snapshot::{Snapshot, snapshot_within};
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 use crate::summarize::orders::gives_orders;
 
+/// Memories of which some will surely have to be judged.
+const MANY: usize = 500;
+
 /// A group that only an LLM can merge.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -328,7 +331,7 @@ impl Stations {
         snapshot: Snapshot,
         known: Known,
     ) -> Result<(Draft, Option<Known>), MergeError> {
-        if snapshot.memories.len() > 1 {
+        if snapshot.memories.len() >= MANY {
             // Beside the work that needs no judge yet; nothing waits for its end.
             drop(tokio::task::spawn_blocking(judge::prepare));
         }

@@ -355,7 +355,7 @@ impl Pipeline {
         {
             let mut asked = pin!(self.answers(&draft, &candidates));
             while let Some(outcome) = asked.next().await {
-                outcomes.push(outcome?);
+                outcomes.push(outcome?.1);
                 progress.step();
             }
         }
@@ -487,16 +487,17 @@ impl Pipeline {
         result
     }
 
-    /// What becomes of each candidate, in their order. A stop ends it at once, whatever is being
-    /// asked: an answer may take minutes.
+    /// What becomes of each candidate, with its position, as the answers come: no group waits for the
+    /// answer of another one. A stop ends it at once, whatever is being asked: an answer may take
+    /// minutes.
     fn answers<'a>(
         &'a self,
         draft: &'a Draft,
         candidates: &'a [Candidate],
-    ) -> impl Stream<Item = Result<Asked, MergeError>> + 'a {
-        stream::iter(candidates)
-            .map(|candidate| self.ask(draft, candidate))
-            .buffered(self.options.llm_concurrency.max(1))
+    ) -> impl Stream<Item = Result<(usize, Asked), MergeError>> + 'a {
+        stream::iter(candidates.iter().enumerate())
+            .map(async |(at, candidate)| Ok((at, self.ask(draft, candidate).await?)))
+            .buffer_unordered(self.options.llm_concurrency.max(1))
             .take_until(self.stop())
     }
 

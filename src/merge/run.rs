@@ -1,10 +1,10 @@
 //! The commits of one run, and what became of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, StreamExt};
 
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report};
@@ -116,16 +116,17 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Commits what the LLM decides, as it comes.
+    /// Commits what the LLM decides, as it comes, each with the position of its question.
     pub(super) async fn take_all(
         &mut self,
-        answers: impl Stream<Item = Result<Asked, MergeError>>,
+        answers: impl Stream<Item = Result<(usize, Asked), MergeError>>,
         questions: &[String],
         progress: &dyn Progress,
     ) -> Result<(), MergeError> {
-        let mut answers = pin!(answers.zip(stream::iter(questions)));
-        while let Some((asked, question)) = answers.next().await {
-            let asked = asked?;
+        let mut answers = pin!(answers);
+        while let Some(answer) = answers.next().await {
+            let (at, asked) = answer?;
+            let question = &questions[at];
             if !asked.accepted && asked.settled {
                 let reasons = asked
                     .left
@@ -215,10 +216,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(self, mut plan: Plan) -> Report {
+    fn report(mut self, mut plan: Plan) -> Report {
         plan.merges = self.merges;
         plan.groups_left.extend(self.left);
         sort(&mut plan);
+        // The answers came in any order.
+        let places = plan.merges.iter().zip(0..);
+        let places: HashMap<&str, usize> = places.map(|(m, at)| (&*m.merge_id, at)).collect();
+        self.merged
+            .sort_by_key(|done| places.get(&*done.merge_id).copied());
         let (calls, tokens) = llm_spent(self.pipeline);
         Report {
             run_id: self.pipeline.options.run_id.clone(),

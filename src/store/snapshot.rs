@@ -116,9 +116,12 @@ async fn read(
     keys: Keys,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
-    let keys: Vec<_> = keys.into_iter().collect();
     collected.expected = keys.len();
-    let chunks: Vec<_> = keys.chunks(records::CHUNK).map(<[_]>::to_vec).collect();
+    let mut keys = keys.into_iter();
+    let chunks = std::iter::from_fn(|| {
+        let chunk: Vec<_> = keys.by_ref().take(records::CHUNK).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    });
     let storage = facts.storage;
     let reads = stream::iter(chunks).map(|chunk| {
         let mut conn = conn.clone();
@@ -216,6 +219,7 @@ impl Collected {
         if self.memories.is_empty() {
             self.dims = vector.len();
             self.numbers.reserve_exact(self.expected * self.dims);
+            self.memories.reserve_exact(self.expected);
         }
         let length = squares(&vector).sqrt();
         if vector.len() != self.dims || !length.is_normal() {
