@@ -373,6 +373,8 @@ settings! {
         log ("LEVEL"): Option<String> = "";
         /// Form of the log lines
         log_format ("FORMAT"): LogFormat = "text";
+        /// Base URL of an OpenTelemetry collector (OTLP over HTTP) to send traces to, such as http://localhost:4318; unset = OTEL_EXPORTER_OTLP_ENDPOINT, or none
+        otlp_url ("URL"): Option<SecretUrl> = "";
         /// When to colour the output
         color ("WHEN"): Color = "auto";
     }

@@ -168,7 +168,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = telemetry::start(&context.settings)
         .map_err(anyhow::Error::from)
-        .and_then(|()| dispatch(cli.command, &context));
+        .and_then(|_telemetry| dispatch(cli.command, &context));
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

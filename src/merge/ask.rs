@@ -57,6 +57,7 @@ struct Kept {
 
 impl Pipeline {
     /// Asks for one text for `candidate`, which starts from the originals of what an LLM wrote.
+    #[tracing::instrument(level = "debug", name = "ask", skip_all, fields(group.parts = candidate.parts.len()))]
     pub(super) async fn ask(
         &self,
         draft: &Draft,

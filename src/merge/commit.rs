@@ -37,6 +37,7 @@ type Refused = (Reason, String);
 
 impl Pipeline {
     /// Commits `merge`. The inner error is a refusal of this one group; the outer one ends the run.
+    #[tracing::instrument(level = "debug", name = "commit", skip_all, fields(merge.id = %merge.merge_id, group.size = merge.sources.len()))]
     pub(super) async fn commit(
         &self,
         lease: &Lease,

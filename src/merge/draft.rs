@@ -203,6 +203,7 @@ impl Pipeline {
     }
 
     /// Reads the user.
+    #[tracing::instrument(level = "debug", name = "read", skip_all)]
     pub(super) async fn read(
         &self,
         user: &str,
@@ -216,6 +217,7 @@ impl Pipeline {
 
     /// Groups and judges what was read, unless the layout objects to merging now. Also what is to
     /// be remembered of the comparison, if it is worth it and not remembered already.
+    #[tracing::instrument(level = "debug", name = "compare", skip_all, fields(memories = snapshot.memories.len()))]
     pub(super) async fn draft_of(
         &self,
         snapshot: Snapshot,

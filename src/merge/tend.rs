@@ -95,6 +95,7 @@ enum Pass {
 
 impl Pipeline {
     /// Merges once, and remembers what the LLM decided.
+    #[tracing::instrument(level = "debug", name = "run", skip_all, fields(run.id = %self.options.run_id))]
     pub(super) async fn merge_under(
         &self,
         lease: &Lease,

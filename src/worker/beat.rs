@@ -17,6 +17,8 @@ use crate::store::{StoreError, trim_ledger, undone_since};
 
 /// Between two beats.
 const EVERY: Duration = Duration::from_secs(10);
+/// The same while no work is taken: it may be time again.
+const LOOK: Duration = Duration::from_secs(2);
 /// A worker that is silent for so long counts as dead.
 const TTL: Duration = Duration::from_secs(35);
 /// How often one of all workers tidies up.
@@ -29,7 +31,13 @@ impl Session {
     pub(super) async fn beat(&self, ours: &Mutex<Queue>) -> StoreError {
         let mut last = None;
         loop {
-            tokio::time::sleep(EVERY).await;
+            let slept = Instant::now();
+            while slept.elapsed() < EVERY {
+                tokio::time::sleep(LOOK).await;
+                if lock(&self.gate).is_some() || self.shared.is_halted() {
+                    break;
+                }
+            }
             let told = match self.beat_once(ours).await {
                 Ok(()) => undone_since(&mut self.site.pipeline.conn.clone(), &mut last).await,
                 Err(error) => Err(error),

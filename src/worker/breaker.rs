@@ -1,5 +1,5 @@
 //! The circuit breaker before the LLM: after an outage nobody asks it for a while, then one run
-//! tries. Pure: the time is passed in.
+//! tries. Pure: the time is passed in, in ms on any clock.
 
 use std::time::Duration;
 
@@ -47,9 +47,14 @@ pub enum Outcome {
     Answered,
     /// It could not be used any more.
     Outage,
+    /// It gave no answer to the last question, which may be that question's fault.
+    Silent,
     /// It was not asked, or the run's own budget ended.
     Unknown,
 }
+
+/// So many runs in a row whose last question got no answer are an outage.
+const SILENT_RUNS: u32 = 3;
 
 /// The breaker of one process. Outages are for the LLM as a whole: single failed calls are the
 /// business of the client.
@@ -59,6 +64,7 @@ pub struct Breaker {
     longest: Duration,
     outages: u32,
     until_ms: i64,
+    silent: u32,
     /// When the trial under way began.
     trial: Option<i64>,
 }
@@ -72,6 +78,7 @@ impl Breaker {
             longest,
             outages: 0,
             until_ms: 0,
+            silent: 0,
             trial: None,
         }
     }
@@ -103,6 +110,17 @@ impl Breaker {
         if permit == Permit::Trial {
             self.trial = None;
         }
+        self.silent = match outcome {
+            Outcome::Answered => 0,
+            Outcome::Silent => self.silent + 1,
+            Outcome::Outage | Outcome::Unknown => self.silent,
+        };
+        let outcome = match outcome {
+            Outcome::Silent if permit == Permit::Trial || self.silent >= SILENT_RUNS => {
+                Outcome::Outage
+            }
+            outcome => outcome,
+        };
         match outcome {
             // A run from before the outage proves nothing.
             Outcome::Answered if self.outages == 0 || permit == Permit::Trial => self.outages = 0,
@@ -184,6 +202,23 @@ mod tests {
         // A trial that asked nothing leaves the next one to try.
         breaker.ended(Permit::Trial, Outcome::Unknown, 30 * SECOND);
         assert_eq!(breaker.permit(30 * SECOND), Permit::Trial);
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_run_after_run_is_away() {
+        let mut breaker = breaker();
+        breaker.ended(Permit::Free, Outcome::Silent, 0);
+        breaker.ended(Permit::Free, Outcome::Silent, 0);
+        // One answer, and it was those questions' fault.
+        breaker.ended(Permit::Free, Outcome::Answered, 0);
+        breaker.ended(Permit::Free, Outcome::Silent, 0);
+        breaker.ended(Permit::Free, Outcome::Silent, 0);
+        assert_eq!(breaker.state(0), BreakerState::Closed);
+        breaker.ended(Permit::Free, Outcome::Silent, 0);
+        assert_eq!(breaker.state(0), BreakerState::Open);
+        assert_eq!(breaker.permit(30 * SECOND), Permit::Trial);
+        breaker.ended(Permit::Trial, Outcome::Silent, 30 * SECOND);
+        assert_eq!(breaker.state(31 * SECOND), BreakerState::Open);
     }
 
     #[test]

@@ -16,6 +16,7 @@ struct Last {
     trouble: Option<Trouble>,
     why: String,
     times: u32,
+    wait: Duration,
     until: Instant,
 }
 
@@ -49,7 +50,8 @@ impl Hold {
     ) -> Duration {
         let (first, longest) = waits(trouble);
         let times = match &self.last {
-            Some(last) if last.trouble != trouble || now > last.until + longest => 0,
+            // It went well for as long as the wait was.
+            Some(last) if last.trouble != trouble || now > last.until + last.wait => 0,
             Some(last) if now < last.until => return last.until - now,
             Some(last) => last.times + 1,
             None => 0,
@@ -60,6 +62,7 @@ impl Hold {
             trouble,
             why: why.to_owned(),
             times,
+            wait,
             until: now + wait,
         });
         wait
@@ -130,7 +133,7 @@ mod tests {
         }
         let wait = hold.begin(Some(Trouble::Indexing), "x", now, 0.0);
         assert_eq!(wait, Duration::from_secs(1));
-        let later = now + wait + Duration::from_secs(11);
+        let later = now + wait * 2 + Duration::from_millis(1);
         assert_eq!(hold.begin(Some(Trouble::Indexing), "x", later, 0.0), wait);
     }
 

@@ -115,6 +115,12 @@ impl Rules {
         passed(state.full_at_ms, full, now_ms).then_some(Cause::Full)
     }
 
+    /// Whether somebody has looked at the user since `asked_ms`. A time of the future in the record
+    /// says nothing: the clock was set back, and requests keep the times from before.
+    pub fn came_by(&self, state: &UserState, asked_ms: i64, now_ms: i64) -> bool {
+        state.run_at_ms >= asked_ms && state.run_at_ms <= now_ms.saturating_add(SKEW_MS)
+    }
+
     /// Whether the wait after a failure is not over.
     pub fn backs_off(&self, state: &UserState, now_ms: i64) -> bool {
         let longest = now_ms.saturating_add(millis(self.backoff_most).saturating_mul(2));
@@ -339,6 +345,10 @@ mod tests {
             ..quiet()
         };
         assert_eq!(due(&ahead, &probe(6), NOW), Some(Cause::Changed));
+        // What is asked for afterwards still has the time from before.
+        assert!(!rules().came_by(&ahead, ahead.run_at_ms - 1, NOW));
+        assert!(rules().came_by(&quiet(), NOW - 2 * MINUTE, NOW));
+        assert!(!rules().came_by(&quiet(), NOW, NOW));
         let failed = UserState {
             open: true,
             not_before_ms: NOW + 365 * 24 * 60 * MINUTE,

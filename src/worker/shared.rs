@@ -33,6 +33,7 @@ pub struct Shared {
     hold: Mutex<Hold>,
     ready: AtomicBool,
     halted: AtomicBool,
+    began: Instant,
     /// Its numbers.
     pub metrics: Metrics,
 }
@@ -57,8 +58,23 @@ impl Shared {
             hold: Mutex::default(),
             ready: AtomicBool::new(false),
             halted: AtomicBool::new(false),
+            began: Instant::now(),
             metrics: Metrics::default(),
         }
+    }
+
+    /// With other waits after an outage of the LLM.
+    #[must_use]
+    pub fn with_breaker(self, breaker: Breaker) -> Self {
+        Self {
+            breaker: Mutex::new(breaker),
+            ..self
+        }
+    }
+
+    /// Time of this process in ms: a clock that nobody sets.
+    pub(super) fn clock_ms(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
 
     /// An id for a worker of this process that no other has.
@@ -81,7 +97,7 @@ impl Shared {
         beat.running = lock(&self.running).values().cloned().collect();
         beat.rss_bytes = rss_bytes();
         if beat.breaker.is_some() {
-            beat.breaker = Some(self.breaker().state(beat.at_ms).name().to_owned());
+            beat.breaker = Some(self.breaker().state(self.clock_ms()).name().to_owned());
         }
         if let Some(why) = lock(&self.hold).why(Instant::now()) {
             beat.waiting_for = Some(why.to_owned());
@@ -180,7 +196,7 @@ impl Shared {
 
     /// Logs a warning, each kind once a minute.
     pub(super) fn warn(&self, kind: &str, message: &str) {
-        match lock(&self.flood).passes(kind, now_ms()) {
+        match lock(&self.flood).passes(kind, self.clock_ms()) {
             Some(0) => tracing::warn!("{message}"),
             Some(held) => tracing::warn!(held_back = held, "{message}"),
             None => tracing::debug!("{message}"),
@@ -221,7 +237,7 @@ impl Orders {
     }
 }
 
-/// This machine's clock; for what is shown and for waits of this process.
+/// This machine's clock; for what is shown alone.
 pub(super) fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
-use tracing::Instrument;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use super::breaker::{Outcome, Permit};
 use super::budget::Budget;
@@ -76,7 +77,8 @@ impl Session {
         let partition = self.site.pipeline.partition(user);
         let known = state(&mut conn, &partition).await?.unwrap_or_default();
         // Somebody came by since it was asked for, or the user waits after a failure.
-        if known.run_at_ms >= taken.at_ms() || self.options.rules.backs_off(&known, now) {
+        let rules = &self.options.rules;
+        if rules.came_by(&known, taken.at_ms(), now) || rules.backs_off(&known, now) {
             return Ok(true);
         }
         let deliveries = ours.lock().await.deliveries(&taken.id).await?;
@@ -91,7 +93,12 @@ impl Session {
             since_ms: now_ms(),
         };
         self.shared.began(&taken.id, running);
-        let span = tracing::info_span!("run", user.hash = %user_hash(user), cause = cause.name());
+        let span = tracing::info_span!(
+            "run",
+            run.id = Empty,
+            user.hash = %user_hash(user),
+            cause = cause.name()
+        );
         let worked = self
             .run_user((request, taken.at_ms()), cause, &known, now)
             .instrument(span)
@@ -128,6 +135,7 @@ impl Session {
         let user = &asked.user;
         let began = Instant::now();
         let (pipeline, means) = self.prepare(user, now).await?;
+        Span::current().record("run.id", &pipeline.options.run_id);
         let told = Told {
             probe: asked.probe.clone(),
             now_ms: now,
@@ -214,7 +222,7 @@ impl Session {
         if let Some(llm) = pipeline.llm.take() {
             let limits = &self.options.llm;
             let budget = Budget::take(&mut conn, limits, &partition, now).await?;
-            means.permit = self.shared.breaker().permit(now_ms());
+            means.permit = self.shared.breaker().permit(self.shared.clock_ms());
             means.batch = match means.permit {
                 Permit::Free => batch,
                 Permit::Trial => 1,
@@ -244,10 +252,12 @@ impl Session {
         };
         let outcome = match llm.outage() {
             Some(outage) if !outage.is_own_limit() => Outcome::Outage,
+            _ if llm.is_silent() => Outcome::Silent,
             _ if llm.calls() > 0 => Outcome::Answered,
             _ => Outcome::Unknown,
         };
-        self.shared.breaker().ended(means.permit, outcome, now_ms());
+        let now_ms = self.shared.clock_ms();
+        self.shared.breaker().ended(means.permit, outcome, now_ms);
         if let Ok(tended) = result {
             let (asked, failed) = tended.asked;
             self.shared.batch().ended(asked, failed);

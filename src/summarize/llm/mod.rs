@@ -311,6 +311,11 @@ impl Llm {
         usage.prompt_tokens.saturating_add(usage.completion_tokens)
     }
 
+    /// Whether the last question got no answer.
+    pub fn is_silent(&self) -> bool {
+        self.unanswered.load(Ordering::Relaxed) > 0
+    }
+
     /// Why this client sends nothing more: the first error that further questions would meet too.
     pub fn outage(&self) -> Option<&LlmError> {
         self.outage.get()

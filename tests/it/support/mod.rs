@@ -7,3 +7,4 @@ pub(crate) mod picture;
 pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod store;
+pub(crate) mod way;

@@ -1,11 +1,16 @@
 //! `memfold worker`, whole: the program beside agents, on the real Redis.
 
 mod accounts;
+mod ends;
 mod evicted;
+mod inside;
+mod net;
 mod ops;
+mod poison;
 mod quiet;
 mod requests;
 mod stops;
+mod traces;
 mod troubles;
 mod vetoes;
 mod ways;

@@ -100,7 +100,7 @@ async fn a_quiet_store_is_not_written_to() {
 }
 
 /// Two memories that only an LLM could make one.
-async fn pair(case: &mut Case, user: &str) -> Vec<String> {
+pub(super) async fn pair(case: &mut Case, user: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for (i, taste) in ["honey", "ginger"].iter().enumerate() {
         let memory = Mem {
@@ -121,7 +121,7 @@ async fn pair(case: &mut Case, user: &str) -> Vec<String> {
 }
 
 /// An LLM that declines everything.
-async fn declining() -> MockServer {
+pub(super) async fn declining() -> MockServer {
     let llm = MockServer::start().await;
     let answer = |_: &Request| {
         let content =
@@ -141,7 +141,7 @@ async fn declining() -> MockServer {
     llm
 }
 
-async fn asked(llm: &MockServer) -> usize {
+pub(super) async fn asked(llm: &MockServer) -> usize {
     llm.received_requests().await.unwrap().len()
 }
 
