@@ -156,6 +156,10 @@ impl Value for Duration {
 
 impl Value for TimeZone {
     fn parse(text: &str) -> Result<Self, String> {
+        // Known without the machine's zones, which a slim image lacks.
+        if text.eq_ignore_ascii_case("UTC") {
+            return Ok(Self::UTC);
+        }
         Self::get(text).map_err(|_| "expected a time zone such as UTC or Europe/Berlin".to_owned())
     }
 
@@ -464,6 +468,12 @@ impl Value for FieldRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn utc_needs_no_zones_of_the_machine() {
+        assert_eq!(TimeZone::parse("utc").unwrap(), TimeZone::UTC);
+        assert_eq!(TimeZone::UTC.show().as_deref(), Some("UTC"));
+    }
 
     #[test]
     fn rules_are_read_by_field() {

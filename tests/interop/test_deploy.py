@@ -9,7 +9,9 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 MEMFOLD = os.environ["MEMFOLD_BIN"]
-KUBERNETES = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+MANIFESTS = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+# Those with a container.
+KUBERNETES = [path for path in MANIFESTS if path.name != "secret.yaml"]
 
 
 def documents(path):
@@ -45,6 +47,22 @@ def test_pods_run_commands_and_settings_that_exist(path, tmp_path):
         assert container["securityContext"]["readOnlyRootFilesystem"]
         ran += 1
     assert ran == 1
+
+
+def test_pods_ask_for_the_secret_that_is_there():
+    (secret,) = documents(ROOT / "deploy/kubernetes/secret.yaml")
+    assert "PASSWORD" in secret["stringData"]["redis-url"], "no real password is in the repository"
+    asked = [
+        variable["valueFrom"]["secretKeyRef"]
+        for path in KUBERNETES
+        for container in containers(path)
+        for variable in container["env"]
+        if "valueFrom" in variable
+    ]
+    assert len(asked) == len(KUBERNETES)
+    for reference in asked:
+        assert reference["name"] == secret["metadata"]["name"]
+        assert reference["key"] in secret["stringData"]
 
 
 def test_the_config_map_is_a_configuration(tmp_path):
