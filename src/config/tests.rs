@@ -27,7 +27,7 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn another(setting: &Setting) -> String {
     match setting.name {
         "threshold" => "0.25".into(),
-        "redis_url" | "llm_url" | "embed_url" => "http://h:1".into(),
+        "redis_url" | "llm_url" | "embed_url" | "otlp_url" => "http://h:1".into(),
         "timezone" => "Europe/Berlin".into(),
         "max_memory" => "2GiB".into(),
         "off_peak" => "* 1-5 * * *".into(),

@@ -442,7 +442,7 @@ async fn without_the_indexs_own_model_no_new_text_is_written() {
             ..Index::json()
         })
         .await;
-        for (i, text) in ["Ana likes green tea", "Ana enjoys green tea"]
+        for (i, text) in ["Ana likes green tea", "Green tea is what Ana asks for"]
             .into_iter()
             .enumerate()
         {
