@@ -13,8 +13,8 @@
 //! | `roles` | the order of words | two parts of one sentence changed places |
 //! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
-//! One text says all that the other says by its form ([`form`]), by its gist, whatever its words
-//! are ([`gist`]), or by its sentences. Old and new values are told apart by [`update`] and [`held`].
+//! One text says all that the other says by its form (`form`), by its gist, whatever its words
+//! are (`gist`), or by its sentences. Old and new values are told apart by `update` and `held`.
 //!
 //! "Each has one that the other lacks" is judged over the guards together: a pair passes if one of
 //! the texts says all the numbers, dates and identifiers of the other.
