@@ -1,4 +1,4 @@
-"""What stands between the workers and the world: a way to the server that can be cut, and an LLM that can fail.
+"""What stands between the workers and the world: ways to the servers that can be cut, and an LLM that can fail.
 
 Both run in one thread of their own.
 """
@@ -9,6 +9,8 @@ import random
 import re
 import threading
 from collections.abc import Callable
+
+from cluster import NAME
 
 
 class Net:
@@ -26,34 +28,50 @@ class Net:
 
 
 class Way:
-    """A port that leads to the primary, whichever it is.
+    """The way of one worker: a Sentinel that names the primary, and a port for each server, both of the worker's own.
 
-    memfold connects to one address: in front of servers that change places stands such a proxy.
+    The worker asks the Sentinel as it does anywhere; what it is told is the port that leads to the server, so that its
+    connections can be cut. Without a Sentinel, the first port is all that there is.
     """
 
-    def __init__(self, net: Net, primary: Callable[[], int]):
+    def __init__(self, net: Net, servers: list[int], sentinel: int | None = None):
         self.net = net
-        self.primary = primary
         self.open: set[asyncio.StreamWriter] = set()
         # Bytes of answers that still pass; then all connections end, in the middle of an answer.
         self.cut_after: int | None = None
         # Called when so many commands with this word have passed.
         self.watch: tuple[bytes, int, Callable] | None = None
-        self.port = net.call(self._listen())
+        # The ports of this way by those of the servers.
+        self.ports = {server: net.call(self._listen(server, self._answered)) for server in servers}
+        self.sentinel = net.call(self._listen(sentinel, self._named)) if sentinel else None
 
-    async def _listen(self) -> int:
-        server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+    def url(self) -> str:
+        if self.sentinel:
+            return f"redis+sentinel://127.0.0.1:{self.sentinel}/{NAME}"
+        return f"redis://127.0.0.1:{next(iter(self.ports.values()))}"
+
+    async def _listen(self, to: int, answered: Callable[[bytes], bytes]) -> int:
+        async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+            await self._carry(to, answered, reader, writer)
+
+        server = await asyncio.start_server(carry, "127.0.0.1", 0)
         return server.sockets[0].getsockname()[1]
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+    async def _carry(
+        self,
+        to: int,
+        answered: Callable[[bytes], bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ):
         try:
-            up, down = await asyncio.open_connection("127.0.0.1", self.primary())
+            up, down = await asyncio.open_connection("127.0.0.1", to)
         except OSError:
             writer.transport.abort()
             return
         self.open |= {writer, down}
         commands = asyncio.create_task(self._pump(reader, down, self._sent))
-        answers = asyncio.create_task(self._pump(up, writer, self._answered))
+        answers = asyncio.create_task(self._pump(up, writer, answered))
         await asyncio.wait({commands, answers}, return_when=asyncio.FIRST_COMPLETED)
         self.open -= {writer, down}
         for end in (writer, down):
@@ -87,13 +105,16 @@ class Way:
             self.net.loop.call_later(0.001, self._hang_up)
         return passes
 
+    def _named(self, data: bytes) -> bytes:
+        """The Sentinel's answer with the port of this way in place of the server's."""
+        for server, own in self.ports.items():
+            named, here = str(server).encode(), str(own).encode()
+            data = data.replace(b"$%d\r\n%s\r\n" % (len(named), named), b"$%d\r\n%s\r\n" % (len(here), here))
+        return data
+
     def _hang_up(self):
         for writer in self.open:
             writer.transport.abort()
-
-    def hang_up(self):
-        """Ends all connections, as a change of the primary does."""
-        self.net.soon(self._hang_up)
 
     def cut(self, after: int):
         """Ends all connections after so many more bytes of answers."""

@@ -64,7 +64,7 @@ class Soak:
         settings = {f"MEMFOLD_{name}": value for name, value in SETTINGS.items()}
         settings["MEMFOLD_LLM_URL"] = f"http://127.0.0.1:{self.llm.port}"
         self.workers = [
-            Worker(number, options.binary, folder, Way(self.net, lambda: self.cluster.primary), settings)
+            Worker(number, options.binary, folder, self.way(), settings)
             for number in range(options.workers)
         ]
         self.faults = Faults(self.cluster, self.workers, self.llm, options.seed)
@@ -73,6 +73,9 @@ class Soak:
         # Groups that the last merges left as they are, by reason.
         self.left: Counter[str] = Counter()
         self.store = Store()
+
+    def way(self) -> Way:
+        return Way(self.net, [server.port for server in self.cluster.servers], self.cluster.sentinel.port)
 
     def run(self):
         with self.cluster.connect() as redis:

@@ -12,13 +12,13 @@ TERM_SECONDS = 10
 
 
 class Worker:
-    """One place for a worker process, with a way to the server of its own."""
+    """One place for a worker process, with a way to the servers of its own."""
 
     def __init__(self, number: int, binary: Path, folder: Path, way: Way, settings: dict[str, str]):
         self.binary = binary
         self.way = way
         self.log = folder / f"worker-{number}.log"
-        self.settings = {**settings, "MEMFOLD_REDIS_URL": f"redis://127.0.0.1:{way.port}"}
+        self.settings = {**settings, "MEMFOLD_REDIS_URL": way.url()}
         self.process: subprocess.Popen | None = None
 
     def start(self):
