@@ -15,6 +15,7 @@ use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Onnx}
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, TlsFiles, connect};
+use crate::store::events::Changed;
 use crate::store::index::{IndexFacts, index_facts};
 use crate::store::listing::users;
 use crate::store::{Functions, StoreError};
@@ -25,7 +26,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The connection to the store.
 pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, StoreError> {
+    store_with(settings, None).await
+}
+
+/// A connection that notes which keys change, once it is told which to follow.
+pub(super) async fn events(
+    settings: &Settings,
+) -> Result<(Changed, ConnectionManager), StoreError> {
+    let changed = Changed::default();
+    let conn = store_with(settings, Some(changed.clone())).await?;
+    Ok((changed, conn))
+}
+
+async fn store_with(
+    settings: &Settings,
+    changed: Option<Changed>,
+) -> Result<ConnectionManager, StoreError> {
     let options = ConnectOptions {
+        changed,
         response_timeout: settings.redis_timeout,
         connect_timeout: settings.redis_timeout.min(CONNECT_TIMEOUT),
         password_file: settings.redis_password_file.clone(),

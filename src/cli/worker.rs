@@ -123,6 +123,7 @@ async fn site(settings: &Settings, model: &mut Model) -> anyhow::Result<Site> {
     Ok(Site {
         pipeline: open::worker_pipeline(settings, embedder).await?,
         waiting: open::store(settings).await?,
+        events: open::events(settings).await?,
     })
 }
 

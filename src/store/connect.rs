@@ -13,6 +13,7 @@ use redis::{
 use secrecy::{ExposeSecret, SecretString};
 
 use self::sentinel::Sentinels;
+use crate::store::events::Changed;
 use crate::store::{StoreError, reply};
 use crate::tls;
 
@@ -27,6 +28,8 @@ pub struct ConnectOptions {
     pub password_file: Option<PathBuf>,
     /// Files for `rediss://`.
     pub tls: TlsFiles,
+    /// Where changed keys are noted, if the connection is to follow the server's events.
+    pub changed: Option<Changed>,
 }
 
 /// PEM files for TLS; what is not given is the system's, or none.
@@ -47,6 +50,7 @@ impl Default for ConnectOptions {
             connect_timeout: Duration::from_secs(3),
             password_file: None,
             tls: TlsFiles::default(),
+            changed: None,
         }
     }
 }
@@ -83,10 +87,15 @@ pub async fn connect(
         return Err(StoreError::Database(info.redis_settings().db()));
     }
     let address = info.addr().to_string();
-    let config = ConnectionManagerConfig::new()
+    let mut config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(options.response_timeout))
         .set_connection_timeout(Some(options.connect_timeout))
         .set_number_of_retries(0);
+    if let Some(changed) = options.changed.clone() {
+        config = config
+            .set_push_sender(move |push| changed.take(&push))
+            .set_automatic_resubscription();
+    }
     let mut conn = client(info, &options.tls)?
         .get_connection_manager_with_config(config)
         .await

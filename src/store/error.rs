@@ -110,8 +110,9 @@ pub enum StoreError {
     WritesRefused(String),
     /// A cluster.
     #[error(
-        "the server runs in cluster mode, which is not served yet; nothing was read or written; use a \
-         server (or Sentinels) without it"
+        "the server is a node of a Redis Cluster, which is not served: a merge is one atomic step, and \
+         a cluster spreads the keys of a user over its slots; nothing was read or written, use a \
+         single primary (with replicas and Sentinel, if you like)"
     )]
     Cluster,
     /// The answer has a shape that memfold does not know.

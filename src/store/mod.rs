@@ -17,6 +17,7 @@ mod concerns;
 mod cost;
 mod digest;
 mod error;
+pub mod events;
 pub mod fleet;
 mod functions;
 mod keys;

@@ -17,6 +17,7 @@ pub mod schedule;
 
 mod beat;
 mod budget;
+mod follow;
 mod session;
 mod shared;
 mod sweep;
@@ -31,6 +32,7 @@ use redis::aio::ConnectionManager;
 use sha2::{Digest as _, Sha256};
 
 use crate::merge::Pipeline;
+use crate::store::events::Changed;
 use crate::store::{StoreError, Trouble};
 use crate::summarize::llm::Usage;
 use limits::MassGuard;
@@ -121,6 +123,8 @@ pub struct Site {
     pub pipeline: Pipeline,
     /// A connection of its own for waiting for requests.
     pub waiting: ConnectionManager,
+    /// What the server tells of memories that are written, and the connection that it tells it on.
+    pub events: (Changed, ConnectionManager),
 }
 
 /// What ended a session.

@@ -115,6 +115,15 @@ impl Rules {
         passed(state.full_at_ms, full, now_ms).then_some(Cause::Full)
     }
 
+    /// Why `user`, who was written to a moment ago, is due at `now_ms`, if it is.
+    pub fn written(&self, user: &str, state: Option<&UserState>, now_ms: i64) -> Option<Cause> {
+        let Some(state) = state else {
+            return Some(Cause::New);
+        };
+        let due = passed(state.run_at_ms, jittered(self.period, user, 0.1), now_ms);
+        (due && !self.backs_off(state, now_ms)).then_some(Cause::Changed)
+    }
+
     /// Whether somebody has looked at the user since `asked_ms`. A time of the future in the record
     /// says nothing: the clock was set back, and requests keep the times from before.
     pub fn came_by(&self, state: &UserState, asked_ms: i64, now_ms: i64) -> bool {
@@ -306,6 +315,20 @@ mod tests {
         assert_eq!(due(&quiet(), &probe(25), NOW), Some(Cause::Count));
         // Fewer memories are a change too, but nothing new.
         assert_eq!(due(&quiet(), &probe(4), NOW), None);
+    }
+
+    #[test]
+    fn a_write_that_is_told_of_counts_once_the_period_is_over() {
+        let written = |state: Option<&UserState>, now| rules().written("alice", state, now);
+        assert_eq!(written(None, NOW), Some(Cause::New));
+        assert_eq!(written(Some(&quiet()), NOW), None);
+        let later = NOW + 11 * MINUTE;
+        assert_eq!(written(Some(&quiet()), later), Some(Cause::Changed));
+        let failed = UserState {
+            not_before_ms: later + MINUTE,
+            ..quiet()
+        };
+        assert_eq!(written(Some(&failed), later), None);
     }
 
     #[test]

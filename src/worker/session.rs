@@ -103,11 +103,13 @@ impl Session {
             let fetch = pin!(self.fetch(queue, send));
             let beat = pin!(self.beat(&ours));
             let sweep = pin!(self.sweep(&ours));
+            let follow = pin!(self.follow());
             let work = pin!(self.work_on(&ours, receive));
             tokio::select! {
                 end = fetch => Err(end),
                 end = beat => Err(end),
                 end = sweep => Err(end),
+                end = follow => Err(end),
                 end = work => end,
             }
         };

@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    fn may_sweep(&self) -> bool {
+    pub(super) fn may_sweep(&self) -> bool {
         let off_peak = self.options.off_peak.as_ref();
         !self.closed() && off_peak.is_none_or(|times| times.contains(Timestamp::now()))
     }

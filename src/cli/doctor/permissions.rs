@@ -3,6 +3,7 @@
 use redis::aio::ConnectionManager;
 
 use super::Check;
+use crate::store::events::channels;
 use crate::store::index::{IndexFacts, Storage};
 
 /// Commands on memories (`{key}`), on memfold's own keys (`{own}`) and on the index (`{index}`).
@@ -38,7 +39,8 @@ const COMMANDS: &str = "\
     +pttl +dump +restore +memory|usage +xadd +xtrim +xdel +xrange +xrevrange +xlen +xreadgroup +xack \
     +xclaim +xautoclaim +xpending +xgroup|create +xgroup|delconsumer +xinfo|groups +xinfo|consumers \
     +zadd +zrem +zrange +sadd +srem +smembers +function|load +function|list +module|list +acl|whoami \
-    +acl|dryrun +fcall +eval +ft._list +ft.info +ft.search +ft.aggregate +ft.cursor +ft.config|get";
+    +acl|dryrun +fcall +eval +ft._list +ft.info +ft.search +ft.aggregate +ft.cursor +ft.config|get \
+    +psubscribe";
 /// What other indexes are over, not what they hold: one of them may take retired memories for its
 /// own.
 const SELECTOR: &str = "(+ft.info ~*)";
@@ -53,6 +55,12 @@ pub(super) fn acl(indexes: &[&IndexFacts]) -> String {
         keys.push(format!("~{}", facts.name));
         keys.extend(facts.prefixes.iter().map(|prefix| format!("~{prefix}*")));
     }
+    // The events of the memories, as the worker asks for them.
+    let memories = indexes
+        .first()
+        .into_iter()
+        .flat_map(|facts| &facts.prefixes);
+    keys.extend(memories.map(|prefix| format!("&{}", channels(prefix))));
     keys.sort();
     keys.dedup();
     let has = |storage| indexes.iter().any(|facts| facts.storage == storage);

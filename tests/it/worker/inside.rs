@@ -14,6 +14,7 @@ use memfold::layout::{Options, kind};
 use memfold::memory::Threshold;
 use memfold::merge::{Conflicts, Distance, MergeOptions, Pipeline, TtlRule, WriteVector};
 use memfold::store::connect::{ConnectOptions, connect};
+use memfold::store::events::Changed;
 use memfold::store::index::index_facts;
 use memfold::store::{Functions, StoreError};
 use memfold::summarize::llm::{Llm, LlmSettings};
@@ -94,6 +95,10 @@ async fn site(url: &str, means: &Means) -> Result<Site, StoreError> {
     Ok(Site {
         pipeline,
         waiting: connect(&url, &ConnectOptions::default()).await?,
+        events: (
+            Changed::default(),
+            connect(&url, &ConnectOptions::default()).await?,
+        ),
     })
 }
 

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{Case, until};
+use crate::support::server::Server;
+use crate::support::store::Index;
 
 /// A store whose worker finds nobody by itself.
 async fn case() -> Case {
@@ -162,4 +164,20 @@ async fn requests_of_the_dead_are_taken_over_at_once_wherever_they_stand() {
     until("alice is merged", async || case.count(&keys).await == 1).await;
     // No worker that lives for a short time only leaves it to the next.
     assert!(began.elapsed() < Duration::from_secs(8));
+}
+
+#[tokio::test]
+async fn a_user_is_worked_on_when_the_server_tells_of_a_write() {
+    for index in [Index::json(), Index::hash()] {
+        let server = Server::start_with(&["--notify-keyspace-events", "KA"]);
+        let case = Case::on(server, index).await;
+        let mut case = case.set("probe_every", "1h");
+        at_work(&mut case).await;
+        let keys = case.twins("alice", "tea").await;
+        until("alice is merged", async || case.count(&keys).await == 1).await;
+        let shared = case.twins("system", "tea").await;
+        let bob = case.twins("bob", "tea").await;
+        until("bob is merged", async || case.count(&bob).await == 1).await;
+        assert_eq!(case.count(&shared).await, 2);
+    }
 }

@@ -181,6 +181,55 @@ async fn a_server_that_does_not_answer_in_time_is_waited_for() {
 }
 
 #[tokio::test]
+async fn a_cluster_is_refused_whole() {
+    let redis = crate::support::server::parts().join("redis/lib");
+    let module = |name: &str| redis.join(name).display().to_string();
+    let (search, json) = (module("redisearch.so"), module("rejson.so"));
+    let mut args = vec!["--cluster-enabled", "yes"];
+    args.extend(["--loadmodule", &search, "--loadmodule", &json]);
+    let server = Server::start_bare(&args);
+    let port = free();
+    let cli = crate::support::cli::Cli::new(&server.url());
+    let cli = cli.set("listen", &format!("127.0.0.1:{port}"));
+    for args in [
+        &["merge", "--user", "alice"][..],
+        &["merge", "--all-users", "--dry-run"],
+        &["undo", "01K00000000000000000000000"],
+        &["history"],
+        &["status"],
+        &["request", "--user", "alice"],
+        &["inspect"],
+    ] {
+        let done = cli.run(args).ends(3);
+        done.says(&["Redis Cluster", "nothing was read or written"]);
+    }
+    cli.run(&["doctor"]).ends(1).shows(&["Redis Cluster"]);
+    let mut worker = cli.start(&["worker"]);
+    met(port, Trouble::Unfit).await;
+    let (status, why) = get(port, "/readyz");
+    assert!(
+        status.contains("503") && why.contains("Redis Cluster"),
+        "{why}"
+    );
+    assert!(worker.try_wait().unwrap().is_none(), "it waits");
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let mut con = server.connect().await;
+    let info: redis::RedisResult<String> = redis::cmd("INFO")
+        .arg("commandstats")
+        .query_async(&mut con)
+        .await;
+    let info = info.unwrap();
+    let sent = info
+        .lines()
+        .filter_map(|line| line.strip_prefix("cmdstat_"));
+    for name in sent.filter_map(|line| line.split(':').next()) {
+        let harmless = ["hello", "client|setinfo", "client|setname", "ping", "info"];
+        assert!(harmless.contains(&name), "{name} was sent");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_goes_is_waited_for() {
     let options = ["--appendonly", "yes", "--appendfsync", "always"];
     let case = Case::on(Server::start_with(&options), Index::json()).await;
