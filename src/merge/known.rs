@@ -9,7 +9,8 @@ use sha1::{Digest as _, Sha1};
 use crate::group::{Compared, Pair};
 use crate::memory::Memory;
 
-/// Names a memory as it was: its key and the digest of all that is stored of it, its vector too.
+/// Names a memory as it was: its key, the digest of all that is stored of it, its vector too, and
+/// its partition, beyond which it was compared with nothing.
 type Id = [u8; 16];
 
 /// What is remembered of a comparison.
@@ -126,7 +127,12 @@ fn named(pairs: &[Pair], name: impl Fn(u32) -> Option<u32>) -> Vec<Pair> {
 
 fn id(memory: &Memory) -> Id {
     let mut sha = Sha1::new_with_prefix(&memory.digest.0);
-    sha.update(&memory.key);
+    let partition = &memory.partition;
+    let names = [&memory.key, &partition.user, &partition.memory_type];
+    for name in names.into_iter().chain(&partition.scope) {
+        sha.update(name.len().to_le_bytes());
+        sha.update(name);
+    }
     shortened(&sha.finalize())
 }
 
@@ -203,6 +209,20 @@ mod tests {
             let expected = compare(&vectors, &Compared::default());
             prop_assert_eq!(compare(&vectors, &known.among("space", &memories)), expected);
             prop_assert_eq!(known.among("another", &memories), Compared::default());
+        }
+
+        #[test]
+        fn what_was_apart_was_not_compared(scope in "[ab]", memory_type in "[ab]") {
+            let apart = |scope: &str, memory_type: &str| {
+                let mut memory = memory(0, 0);
+                memory.partition.scope = vec![scope.into()];
+                memory.partition.memory_type = memory_type.into();
+                memory
+            };
+            let compared = Compared { rows: vec![0], pairs: vec![] };
+            let known = Known::of("space", &[apart("a", "a")], &compared);
+            let found = known.among("space", &[apart(&scope, &memory_type)]);
+            prop_assert_eq!(found.rows.len(), usize::from(scope == "a" && memory_type == "a"));
         }
 
         #[test]

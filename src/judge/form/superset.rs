@@ -43,6 +43,33 @@ const PREPOSITIONS: &[&str] = &[
     "mit", "bei", "aus", "seit", "namens", "weil", "con", "en", "desde", "que", "porque", "llamado", "llamada", "de",
 ];
 
+/// Words of a phrase without which its sentence says something else: `a doctor in training`, `a son in
+/// law`, `lives there in summer`.
+#[rustfmt::skip]
+const DEFEATS: &[&str] = &[
+    "training", "law", "name", "family", "sale", "rent", "loan", "fun", "paper", "theory", "series", "musical", "opera", "stage", "show", "canvas", "toy", "bottle",
+    "wheels", "monopoly", "minecraft", "cosplay", "heart", "spirit", "eyes", "dolls", "sand", "weekend", "weekends", "spring", "summer", "summers", "autumn", "fall", "winter",
+    "winters", "xmas", "christmas", "easter", "holiday", "holidays", "vacation", "party", "parties", "occasions", "emergency", "emergencies",
+];
+
+/// The same in Chinese, looked for in the text of an addition.
+#[rustfmt::skip]
+const DEFEATS_HAN: &[&str] = &[
+    "电视剧", "电影", "游戏", "小说", "朋友的", "别人的", "租", "借", "认来", "认的", "周末", "冬天", "夏天",
+];
+
+/// Nouns of which a colour makes another thing: `a green card`, `a blackbird`.
+const COLOURED: &[&str] = &[
+    "card", "bird", "board", "house", "belt", "box", "flag", "list", "market", "orange", "collar",
+    "hat", "room", "paper", "wine", "tea",
+];
+
+/// Colours.
+const COLOURS: &[&str] = &[
+    "red", "blue", "green", "yellow", "brown", "black", "white", "grey", "silver", "golden",
+    "orange", "purple", "pink",
+];
+
 /// Words that begin an apposition or a further remark after a comma.
 #[rustfmt::skip]
 const APPOSITIONS: &[&str] = &[
@@ -159,7 +186,8 @@ fn is_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
                 && !PRIVATIVE.iter().any(|p| t.text.starts_with(p))
             || t.is(",")
     };
-    previous.is_any(ARTICLES) && gap.iter().all(modifies) && !next.is_item()
+    let other = next.is_any(COLOURED) && gap.iter().any(|t| t.is_any(COLOURS));
+    previous.is_any(ARTICLES) && gap.iter().all(modifies) && !next.is_item() && !other
         // Two phrases in a row: `seats [on long flights] with Delta`.
         || is_phrase(gap, before) && next.is_any(PREPOSITIONS)
         // `Ana, [his sister,] lives …`
@@ -175,7 +203,10 @@ fn is_han_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
     let Some(first) = gap.first() else {
         return true;
     };
-    let text: String = gap.iter().map(|t| t.text.as_str()).collect();
+    let text = text_of(gap);
+    if DEFEATS_HAN.iter().any(|cue| text.contains(cue)) {
+        return false;
+    }
     let together = ["一起", "一块", "一同"].iter().any(|t| text.ends_with(t))
         // 一起 counts as a number in some texts.
         || text.ends_with('起');
@@ -184,6 +215,10 @@ fn is_han_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
         && before.last().is_some_and(Token::is_han);
     first.is_any(WITH) && (together || gap.len() <= 4 && gap.len() >= 2 && next.is_any(VERBS))
         || counted && text.ends_with('的') && gap.len() <= 8
+}
+
+fn text_of(tokens: &[Token]) -> String {
+    tokens.iter().map(|t| t.text.as_str()).collect()
 }
 
 /// A phrase with a preposition, complete in itself.
@@ -200,6 +235,9 @@ fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
         && before[before.len() - 2].is_any(&["'s", "are", "was", "were", "be", "am"]);
     first.is_any(PREPOSITIONS)
         && closed
+        && !phrase
+            .iter()
+            .any(|t| t.unit.is_none() && DEFEATS.contains(&t.text.to_lowercase().as_str()))
         && !adjective
         && (!first.is("to") || goal)
         && (!first.is("as") || second.is_any(ARTICLES))
@@ -243,7 +281,10 @@ fn is_tail(tail: &[Token], short: &[Token]) -> bool {
             return false;
         };
         return if second.is_han() || short.last().is_some_and(Token::is_han) {
-            rest.len() >= 2 && !second.is_any(&["而", "可", "因", "所", "就", "也", "还", "又"])
+            let text = text_of(rest);
+            rest.len() >= 2
+                && !DEFEATS_HAN.iter().any(|cue| text.contains(cue))
+                && !second.is_any(&["而", "可", "因", "所", "就", "也", "还", "又"])
         } else {
             second.is_any(APPOSITIONS) || second.unit.as_deref() == Some("year-old")
         };

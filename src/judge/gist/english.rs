@@ -3,6 +3,7 @@
 use super::lemma::lemma;
 use super::synonyms;
 use super::{Gist, Link, Word};
+use crate::judge::dates::DATE;
 use crate::judge::form::{self, Token};
 use crate::judge::items::is_mark;
 
@@ -20,14 +21,15 @@ const STRICT: &[&str] = &[
     "between", "behind", "towards", "toward", "via", "except", "instead", "as", "like", "unlike", "per", "through", "across",
 ];
 
-/// Prepositions that a rearranged sentence may lack; none stands for one of another group.
+/// Prepositions of phrases that may stand elsewhere; none stands for one of another group, but `at`
+/// for `in`.
 const LOOSE: &[(&str, &str)] = &[
-    ("in", "at"),
-    ("on", "at"),
+    ("in", "in"),
+    ("on", "on"),
     ("at", "at"),
-    ("inside", "at"),
-    ("within", "at"),
-    ("during", "at"),
+    ("inside", "in"),
+    ("within", "in"),
+    ("during", "in"),
     ("with", "with"),
     ("for", "for"),
     ("about", "about"),
@@ -57,6 +59,18 @@ const NOW: &[&str] = &[
     "'s", "is", "are", "am", "be", "being", "get", "gets", "getting",
 ];
 const THEN: &[&str] = &["was", "were", "been", "got", "had", "has", "have"];
+
+/// Verbs after which `to do` is not `doing`: `stopped to smoke`, `stopped smoking`.
+#[rustfmt::skip]
+const ENDS_OR_AIMS: &[&str] = &[
+    "stop", "quit", "remember", "forget", "try", "attempt", "regret", "go", "mean", "deserve", "pause", "stay", "come",
+];
+
+/// Forms of verbs that are participles too, though they look like the base.
+const BARE_PARTICIPLES: &[&str] = &[
+    "put", "cut", "hit", "set", "hurt", "let", "shut", "read", "run", "bet", "cast", "beat",
+    "split", "spread",
+];
 
 /// Words that end the noun after `by`.
 #[rustfmt::skip]
@@ -114,6 +128,12 @@ pub(super) fn read(tokens: &[Token]) -> Option<Gist> {
         .any(|p| p.is_any(ORDERED) || p.is_any(form::RANKED) && !p.is("not"));
     let mut gist = gather(&pieces, &tokens[0], ordered);
     gist.wish = wish;
+    gist.he = pieces
+        .iter()
+        .any(|p| p.is_any(&["he", "his", "him", "himself"]));
+    gist.she = pieces
+        .iter()
+        .any(|p| p.is_any(&["she", "her", "hers", "herself"]));
     gist.forget_contact(CONTACT);
     gist.name_relations(RELATIONS);
     Some(gist)
@@ -300,7 +320,7 @@ fn to_compound(pieces: &mut [Piece<'_>]) {
 
 /// Words around an address or number at which somebody can be reached.
 #[rustfmt::skip]
-const CONTACT: &[&str] = &["email", "address", "smartphone", "tel", "nr", "cell", "number", "call", "contact", "reach", "can", "under", "answer", "use", "at"];
+const CONTACT: &[&str] = &["email", "mail", "address", "phone", "smartphone", "tel", "nr", "cell", "number", "call", "contact", "reach", "can", "under", "answer", "use", "at"];
 
 /// Relations, as the lists call them.
 #[rustfmt::skip]
@@ -309,7 +329,7 @@ const RELATIONS: &[&str] = &[
     "teacher", "doctor", "dr", "dentist", "lawyer", "niece", "nephew", "grandmother", "grandfather", "grandma", "grandpa", "partner", "girlfriend", "boyfriend", "fiance", "fiancee", "roommate", "coach", "therapist", "dog", "cat",
 ];
 
-/// What one drinks, after which `take` and `have` are `drink`.
+/// What one drinks, which may be taken or had.
 #[rustfmt::skip]
 const DRINKS: &[&str] = &["tea", "coffee", "milk", "water", "juice", "beer", "wine", "cocoa", "espresso", "cappuccino", "latte", "lemonade", "soda", "cola", "smoothie", "whisky", "whiskey", "matcha"];
 
@@ -331,6 +351,11 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
                 piece.token.text,
                 piece.token.unit().unwrap_or_default()
             );
+            // `his rent is 900 euros` is not `rents 900 euros`.
+            let counted = !matches!(piece.token.unit(), Some(DATE | "time" | "part of day"));
+            if counted && at > 0 && pieces[at - 1].is_any(&["'s", "are", "was", "were"]) {
+                link = Link::Strict("is");
+            }
             let strict = matches!(link, Link::Strict(_));
             gist.words.push(Word {
                 key: format!("#{limits}{key}"),
@@ -402,7 +427,8 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             && pieces.get(at + 1).is_some_and(|p| {
                 lemma(&p.text).1
                     || p.is_any(&["been", "become", "run", "come", "put", "set", "cut"])
-            });
+            })
+            && !is_noun_after_participle(&pieces[at + 2..]);
         if aux {
             past = true;
         }
@@ -429,7 +455,9 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             at += 1;
             continue;
         }
-        let infinitive = text == "to" && pieces.get(at + 1).is_some_and(|p| is_plain_verb(&p.text));
+        let infinitive = text == "to"
+            && pieces.get(at + 1).is_some_and(|p| is_plain_verb(&p.text))
+            && !(at > 0 && ENDS_OR_AIMS.contains(&lemma(&pieces[at - 1].text).0.as_str()));
         if let Some(strict) = STRICT.iter().find(|s| **s == text) {
             if !infinitive {
                 link = Link::Strict(strict);
@@ -438,8 +466,13 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             at += 1;
             continue;
         }
+        // `moves in with Ana`, `took Ana in`.
+        let particle = pieces
+            .get(at + 1)
+            .is_none_or(|p| p.is_any(STRICT) || LOOSE.iter().any(|(word, _)| p.is(word)));
         if let Some((_, group)) = LOOSE.iter().find(|(word, _)| *word == text)
             && found.is_none_or(|(class, _)| class == text)
+            && !particle
         {
             link = Link::Loose(group);
             free = true;
@@ -473,8 +506,7 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             .past
             .unwrap_or_else(|| is_form && is_past_at(pieces, at));
         gist.past |= of_past;
-        let drink = matches!(base.as_str(), "take" | "have")
-            && pieces[at + 1..].iter().take(3).any(|p| p.is_any(DRINKS));
+        let drink = matches!(base.as_str(), "take" | "have") && is_drunk(&pieces[at + 1..], &base);
         // At the start of a sentence all words have a capital: `Black tea`, `Will not fly`.
         let first = std::ptr::eq(piece.token, start);
         let plain = first
@@ -486,6 +518,8 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             });
         let mut class = match synonyms::class(&base) {
             _ if drink => "drink".to_owned(),
+            // `a little money` is not `little money`.
+            _ if text == "little" && at > 0 && pieces[at - 1].is("a") => "some".to_owned(),
             _ if text == "used" && !of_past => "second-hand".to_owned(),
             // `Turkey`, `IT` and `Rose` are no turkey, it and rose.
             _ if piece.token.text.contains(char::is_uppercase) && !plain => {
@@ -501,6 +535,14 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         // Two cats are not one.
         if is_plural(pieces, at) && !UNCOUNTED.contains(&class.as_str()) {
             class.push_str("+s");
+        }
+        // `was paid` is not `paid`, `likes fish` not `likes fishing`, `his work is` not `works`.
+        if piece.past.is_none() && is_passive(pieces, at) {
+            class.push_str("+ed");
+        } else if is_doing(pieces, at) {
+            class.push_str("+ing");
+        } else if at == 2 && pieces[0].is("user") && pieces[1].is("'s") && is_plain_verb(text) {
+            class.push_str("+n");
         }
         gist.words.push(Word {
             key: key(&mut denied, &mut limits, &class),
@@ -569,6 +611,65 @@ fn is_past_at(pieces: &[Piece<'_>], at: usize) -> bool {
     })
 }
 
+/// Whether the word at `at` is a participle of what is done to somebody, or of what they are.
+fn is_passive(pieces: &[Piece<'_>], at: usize) -> bool {
+    let piece = &pieces[at];
+    let before = pieces[..at]
+        .iter()
+        .rev()
+        .find(|p| !p.text.ends_with("ly") && !p.is_any(&["not", "never", "always", "often"]));
+    (lemma(&piece.text).1 || piece.is_any(BARE_PARTICIPLES))
+        && before.is_some_and(|p| {
+            p.is_any(NOW)
+                || p.is_any(&["was", "were", "been", "got", "become", "becomes", "became"])
+        })
+}
+
+/// Whether the word at `at` names a doing: `fishing`, `to fish`, but no `is fishing`, `the painting`.
+fn is_doing(pieces: &[Piece<'_>], at: usize) -> bool {
+    let text = pieces[at].text.as_str();
+    let mut before = pieces[..at].iter().rev();
+    if before.clone().next().is_some_and(|p| p.is("to")) {
+        // `needs to check` is no `needs checking`.
+        let duty = at >= 2
+            && pieces[at - 2].is_any(&["need", "needs", "needed", "have", "has", "had", "got"]);
+        return is_plain_verb(text) && !duty;
+    }
+    let is_now = before
+        .find(|p| !p.text.ends_with("ly") && !p.is_any(&["not", "always", "often", "now", "user"]));
+    text.len() > 4
+        && text.ends_with("ing")
+        && !matches!(text, "morning" | "evening" | "during")
+        && !is_now.is_some_and(|p| {
+            p.is_any(NOW)
+                || p.is_any(&[
+                    "was", "were", "been", "a", "an", "the", "this", "her", "his", "their", "my",
+                    "every", "each",
+                ])
+        })
+}
+
+/// Whether a bare noun follows, so that the participle before it may be an adjective: `has painted walls`.
+fn is_noun_after_participle(rest: &[Piece<'_>]) -> bool {
+    rest.first().is_some_and(|p| {
+        !p.token.is_item()
+            && p.token.text == p.text
+            && p.text.chars().all(char::is_alphabetic)
+            && !LIGHT.contains(&p.text.as_str())
+            && !STRICT.contains(&p.text.as_str())
+            && !LOOSE.iter().any(|(word, _)| p.is(word))
+            && !LIMITING.contains(&p.text.as_str())
+            && !p.text.ends_with("ly")
+            && !p.text.ends_with("ing")
+            && !lemma(&p.text).1
+            && !p.is_any(&[
+                "near", "and", "or", "but", "out", "up", "off", "down", "away", "back", "home",
+                "abroad", "here", "there", "this", "that", "user", "him", "them", "me", "us",
+                "you", "one", "well", "not", "never", "again",
+            ])
+    })
+}
+
 /// Classes of which a word may be one or many.
 const UNCOUNTED: &[&str] = &["fiction", "sport", "medicine", "luggage", "train"];
 
@@ -591,6 +692,20 @@ fn joins(pieces: &[Piece<'_>], at: usize) -> bool {
                 && !LOOSE.iter().any(|(w, _)| p.is(w))
                 && !p.is_any(&["because", "so"])
         })
+}
+
+/// Whether what follows `take` or `have` is a drink: no `coffee machine`, and nothing that one keeps
+/// (`has tea at home`) or carries (`takes coffee to work`).
+fn is_drunk(rest: &[Piece<'_>], verb: &str) -> bool {
+    let Some(at) = rest.iter().take(3).position(|p| p.is_any(DRINKS)) else {
+        return false;
+    };
+    rest.get(at + 1).map_or(verb == "take", |p| {
+        p.token.is_item()
+            || p.is_any(&[
+                "every", "each", "for", "with", "after", "before", "without", "daily",
+            ])
+    })
 }
 
 /// Whether the word at `at` is a noun that tells of several.
@@ -637,6 +752,10 @@ fn is_apposed(before: &[Piece<'_>]) -> bool {
 
 /// Whether the word is a verb as it stands after `to`.
 fn is_plain_verb(text: &str) -> bool {
+    // `thing` and `herring` are forms of no verb.
+    if LIGHT.contains(&text) && !matches!(text, "be" | "do") {
+        return false;
+    }
     let (base, past) = lemma(text);
     base == text && !past && super::known::is_word(&format!("{}ing", text.trim_end_matches('e')))
         || super::known::is_word(&format!(

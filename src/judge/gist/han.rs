@@ -12,7 +12,7 @@ use crate::judge::form::Token;
 #[rustfmt::skip]
 const ROWS: &[&[&str]] = &[
     // tastes
-    &["喜欢", "喜爱", "钟爱", "热爱", "偏爱", "爱好"], &["喜欢吃", "爱吃"], &["喜欢喝", "爱喝"], &["喜欢看", "爱看"], &["喜欢听", "爱听"], &["喜欢玩", "爱玩"], &["喜欢去", "爱去"],
+    &["喜欢", "喜爱", "钟爱", "热爱", "爱好"], &["喜欢吃", "爱吃"], &["喜欢喝", "爱喝"], &["喜欢看", "爱看"], &["喜欢听", "爱听"], &["喜欢玩", "爱玩"], &["喜欢去", "爱去"],
     &["讨厌", "反感", "厌恶"], &["害怕", "惧怕", "恐惧", "怕"], &["希望", "想要", "盼望"], &["担心", "担忧"], &["高兴", "开心", "快乐"], &["生气", "恼火"],
     // people
     &["妈妈", "母亲", "老妈", "妈"], &["爸爸", "父亲", "老爸", "爸"], &["妻子", "太太", "老婆", "媳妇"], &["丈夫", "老公"], &["孩子", "小孩", "小孩子", "小朋友"], &["医生", "大夫"], &["老师", "教师"],
@@ -24,37 +24,34 @@ const ROWS: &[&[&str]] = &[
     &["打电话", "致电"], &["叫做", "名叫", "名字叫", "名字是", "名为", "叫"], &["养了", "养着", "养有"], &["拥有", "有"], &["每天", "天天", "每日"], &["参加", "参与"], &["帮助", "帮忙"], &["照顾", "照料"],
     // things
     &["自行车", "单车", "脚踏车"], &["土豆", "马铃薯", "洋芋"], &["西红柿", "番茄"], &["红薯", "地瓜", "番薯", "甘薯"], &["玉米", "苞米"], &["菠萝", "凤梨"], &["花生", "落花生"], &["猕猴桃", "奇异果"], &["圆白菜", "卷心菜", "包菜"], &["酸奶", "优格"],
-    &["出租车", "的士", "计程车"], &["地铁", "捷运"], &["摩托车", "摩托"], &["汽车", "轿车"], &["手机号", "手机号码", "电话号码", "电话", "电话号"], &["电脑", "计算机"], &["笔记本", "笔记本电脑"], &["邮件", "电邮", "电子邮件"], &["邮箱", "电子邮箱", "邮箱地址"], &["软件", "应用", "app"],
-    &["饭店", "餐馆", "餐厅", "饭馆"], &["宾馆", "酒店", "旅馆"], &["电影院", "影院"], &["超市", "超级市场"], &["医院", "诊疗所"], &["厕所", "卫生间", "洗手间"], &["厨房", "灶间"], &["房子", "住房"], &["公寓", "住宅公寓"], &["小区", "社区"],
-    &["早饭", "早餐", "早点"], &["午饭", "午餐", "中饭", "中餐"], &["晚饭", "晚餐"], &["零食", "小吃"], &["药", "药物"], &["感冒", "伤风"], &["发烧", "发热"], &["头疼", "头痛"], &["肚子疼", "肚子痛", "腹痛"], &["牙疼", "牙痛"], &["失眠", "睡不着觉", "睡不着"], &["手术", "开刀"],
-    &["电视", "电视机"], &["冰箱", "电冰箱"], &["沙发", "长沙发"], &["衣服", "衣裳", "衣物"], &["眼镜", "眼睛片"], &["礼物", "礼品"], &["照片", "相片"], &["垃圾", "废弃物"], &["快递", "包裹"], &["发票", "税票"], &["工资", "薪水", "薪资"], &["奖金", "花红"], &["假期", "休假"],
-    &["截止日期", "截止时间", "最后期限", "deadline", "ddl"], &["会议", "例会"], &["简历", "履历"], &["生日", "出生日期"], &["旁边", "边上", "挨着", "紧挨着", "隔壁"], &["附近", "周边", "不远处"], &["车位", "停车位"], &["停在", "停放在"],
+    &["出租车", "的士", "计程车"], &["地铁", "捷运"], &["摩托车", "摩托"], &["手机号", "手机号码", "电话号码", "电话号"], &["电脑", "计算机"], &["邮件", "电邮", "电子邮件"], &["邮箱", "电子邮箱", "邮箱地址"], &["软件", "app"],
+    &["餐馆", "餐厅", "饭馆"], &["宾馆", "酒店", "旅馆"], &["电影院", "影院"], &["超市", "超级市场"], &["厕所", "卫生间", "洗手间"], &["厨房", "灶间"], &["房子", "住房"], &["公寓", "住宅公寓"],
+    &["早饭", "早餐"], &["午饭", "午餐", "中饭"], &["晚饭", "晚餐"], &["药", "药物"], &["感冒", "伤风"], &["发烧", "发热"], &["头疼", "头痛"], &["肚子疼", "肚子痛", "腹痛"], &["牙疼", "牙痛"], &["失眠", "睡不着觉", "睡不着"], &["手术", "开刀"],
+    &["电视", "电视机"], &["冰箱", "电冰箱"], &["沙发", "长沙发"], &["衣服", "衣裳", "衣物"], &["眼镜", "眼睛片"], &["礼物", "礼品"], &["照片", "相片"], &["垃圾", "废弃物"], &["发票", "税票"], &["工资", "薪水", "薪资"], &["奖金", "花红"], &["假期", "休假"],
+    &["截止日期", "截止时间", "最后期限", "deadline", "ddl"], &["简历", "履历"], &["生日", "出生日期"], &["旁边", "边上", "挨着", "紧挨着"], &["附近", "周边", "不远处"], &["车位", "停车位"], &["停在", "停放在"],
     // qualities
     &["简短", "简洁", "短"], &["大约", "大概", "差不多", "约"], &["经常", "常常", "常", "时常"], &["通常", "一般", "平时", "一般来说"], &["有时", "有时候", "偶尔"], &["非常", "特别", "十分", "很"], &["漂亮", "好看", "美丽"], &["便宜", "廉价"], &["昂贵", "贵"],
-    &["吵", "吵闹", "嘈杂"], &["安静", "清静"], &["困难", "难"], &["简单", "容易"], &["重要", "要紧"], &["唯一的", "唯一"], &["一起", "一块", "一块儿", "一同"], &["必须", "务必", "得要"], &["应该", "应当"], &["可以", "能够"], &["已经", "已"],
+    &["吵", "吵闹", "嘈杂"], &["安静", "清静"], &["困难", "难"], &["简单", "容易"], &["重要", "要紧"], &["唯一的", "唯一"], &["一点", "一些", "点儿", "有点儿", "有点"], &["一起", "一块", "一块儿", "一同"], &["必须", "务必", "得要"], &["应该", "应当"], &["可以", "能够"], &["已经", "已"],
     &["减肥", "瘦身"], &["毕业于", "毕业自"], &["出生于", "出生在", "生于"], &["左右手", "双手"], &["素食者", "吃素的人"], &["疼", "痛"],
 ];
 
 /// Words that say nothing where everything else is the same.
 #[rustfmt::skip]
-const LIGHT: &[&str] = &["的", "了", "是", "就", "着", "把", "会被", "就会", "都会", "一点", "一些", "点儿", "尽量", "请", "来着", "呢", "地", "得", "每逢", "去", "一下"];
+const LIGHT: &[&str] = &["的", "是", "就", "着", "把", "来着", "呢", "每逢", "一下"];
 
-/// Words that deny.
-const DENIALS: &[&str] = &[
-    "不要",
-    "不能",
-    "不可以",
-    "不可",
-    "没有",
-    "不用",
-    "并不",
-    "不",
-    "没",
-    "别",
-    "未",
-    "勿",
-    "无",
+/// Words that deny, by what they deny: that it was so, that it is so, that it may, can or must be so.
+#[rustfmt::skip]
+const DENIALS: &[&[&str]] = &[
+    &["不", "并不"], &["没", "没有", "未", "无"], &["不要", "别", "勿"], &["不能", "不可以", "不可"], &["不用"],
 ];
+
+/// What stands for a word that denies.
+fn denial(word: &str) -> Option<&'static str> {
+    DENIALS
+        .iter()
+        .find(|row| row.contains(&word))
+        .map(|row| row[0])
+}
 
 /// Characters in whose presence no order is free.
 const ORDERED: &str = "比给教借欠从到向对先后再但却让叫使跟和与或还把";
@@ -112,7 +109,9 @@ pub(super) fn read(tokens: &[Token]) -> Option<Gist> {
 
 /// Words around an address or number at which somebody can be reached.
 const CONTACT: &[&str] = &[
+    "请",
     "手机号",
+    "电话",
     "邮件",
     "邮箱",
     "地址",
@@ -173,12 +172,13 @@ fn activate(pieces: &mut Vec<Piece<'_>>) {
         .filter(|p| p.token.is_han() && !is(p, "了"))
         .count()
         > 2;
-    // Without an agent, what is after it is the verb.
     let patient = std::mem::take(pieces);
-    *pieces = if named {
+    // Of 用户被罚款了 it cannot be told whether somebody is named. Without an agent, what is after it is the verb.
+    let user = patient.len() == 2 && is(&patient[0], "用") && is(&patient[1], "户");
+    *pieces = if named && !user {
         [&after[1..clause], &patient, &after[clause..]].concat()
     } else {
-        [&patient[..], &after[1..]].concat()
+        [&patient[..], &after].concat()
     };
 }
 
@@ -211,7 +211,9 @@ fn gather(pieces: &[Piece<'_>], ordered: bool) -> Gist {
     let allergic = pieces
         .windows(2)
         .any(|w| is(&w[0], "过") && is(&w[1], "敏"));
-    let (mut link, mut denied, mut free, mut joint) = (Link::None, false, true, false);
+    let (mut link, mut denied, mut free, mut joint) = (Link::None, None, true, false);
+    // 是卖车的 is what one does for a living.
+    let closes = pieces.last().is_some_and(|p| is(p, "的"));
     let mut at = 0;
     while at < pieces.len() {
         let piece = &pieces[at];
@@ -243,20 +245,26 @@ fn gather(pieces: &[Piece<'_>], ordered: bool) -> Gist {
             continue;
         }
         let (word, size) = word_at(&pieces[at..]);
-        if word == "用户" && (at == 0 || free || pieces.get(at + size).is_some_and(|p| is(p, "的")))
-        {
+        // Where a clause begins, the user is who is spoken of anyway; in `喜欢用户的` they are not.
+        let begins = at == 0 || free && gist.words.is_empty() || is(&pieces[at - 1], ",");
+        if word == "用户" && begins || word == "请" && at == 0 {
             free = true;
-        } else if DENIALS.contains(&word.as_str()) {
-            denied = true;
+        } else if let Some(denial) = denial(&word) {
+            denied = Some(denial);
         } else if class(&word) == "叫做"
+            && (size > 1 || is_name(&pieces[at + 1..]))
             && gist.words.len() == 1
             && NAMED.contains(&gist.words[0].key.as_str())
         {
             free = true;
-        } else if LIGHT.contains(&word.as_str()) && !(word == "是" && at + size == pieces.len())
+        } else if matches!(word.as_str(), "了" | "过") && !gist.words.is_empty() {
+            // 买了车 is no 买车: tense counts.
+            gist.past = true;
+        } else if LIGHT.contains(&word.as_str())
+            && !(word == "是" && (at + size == pieces.len() || closes))
             || allergic && word == "对"
         {
-            free |= word == "就会";
+            // Says nothing.
         } else if word == "在" {
             link = Link::Loose("at");
             free = true;
@@ -270,10 +278,9 @@ fn gather(pieces: &[Piece<'_>], ordered: bool) -> Gist {
             };
             gist.words.push(Word {
                 joint: std::mem::take(&mut joint),
-                key: if std::mem::take(&mut denied) {
-                    format!("not→{class}")
-                } else {
-                    class.to_owned()
+                key: match denied.take() {
+                    Some(denial) => format!("{denial}→{class}"),
+                    None => class.to_owned(),
                 },
                 link: std::mem::replace(&mut link, Link::None),
                 free: std::mem::take(&mut free),
@@ -283,11 +290,17 @@ fn gather(pieces: &[Piece<'_>], ordered: bool) -> Gist {
         }
         at += size;
     }
-    if denied {
-        gist.words.push(Word::sign("not"));
+    if let Some(denial) = denied {
+        gist.words.push(Word::sign(denial));
     }
     gist.signs.sort_unstable();
     gist
+}
+
+/// Whether what follows 叫 may be a name: no 叫他吃饭, no 叫很吵.
+fn is_name(rest: &[Piece<'_>]) -> bool {
+    let other = |p: &Piece<'_>| AGENTS.contains(&p.text.as_str()) || is(p, "很") || is(p, "得");
+    (1..=3).contains(&rest.len()) && !rest.iter().any(other)
 }
 
 /// The longest word that the lists know at the start of `pieces`, else the first piece; and its size.
@@ -295,7 +308,7 @@ fn word_at(pieces: &[Piece<'_>]) -> (String, usize) {
     let listed = |word: &str| {
         KNOWN.contains_key(word)
             || LIGHT.contains(&word)
-            || DENIALS.contains(&word)
+            || denial(word).is_some()
             || word == "用户"
     };
     let mut word = String::new();

@@ -42,6 +42,9 @@ pub(crate) struct Gist {
     contact: bool,
     /// Whether it wishes that something be so; none where it has no verb.
     wish: Option<bool>,
+    /// Whether it speaks of a man, of a woman.
+    he: bool,
+    she: bool,
     /// The gists of it without what is added at its end.
     heads: Vec<Gist>,
 }
@@ -50,7 +53,7 @@ pub(crate) struct Gist {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     None,
-    /// A preposition that a rearranged sentence may lack.
+    /// A preposition whose phrase may stand elsewhere.
     Loose(&'static str),
     Strict(&'static str),
 }
@@ -90,9 +93,10 @@ impl Word {
 
     fn same(&self, other: &Self) -> bool {
         let tied = match (self.link, other.link) {
-            (Link::Strict(a), Link::Strict(b)) | (Link::Loose(a), Link::Loose(b)) => a == b,
-            (Link::Strict(_), _) | (_, Link::Strict(_)) => false,
-            _ => true,
+            (Link::Loose(a), Link::Loose(b)) => {
+                a == b || matches!((a, b), ("at", "in") | ("in", "at"))
+            }
+            (a, b) => a == b,
         };
         // `milk chocolate` is not `milk, chocolate`.
         let joined = self.joint == other.joint || self.item;
@@ -161,7 +165,7 @@ impl Gist {
         }
         self.contact = true;
         self.words
-            .retain(|w| w.item || !words.contains(&w.key.as_str()));
+            .retain(|w| w.item || !words.contains(&w.key.trim_end_matches("+ed")));
         self.words
             .iter_mut()
             .filter(|w| w.item)
@@ -195,20 +199,31 @@ impl Gist {
                 .collect()
         };
         let (a, b) = (of(self), of(other));
+        // `Ana has her keys` and `Ana has his keys`.
+        let of_two = self.he != self.she && other.he != other.she && self.he != other.he;
         let wished = self.wish == other.wish || self.wish.is_none() || other.wish.is_none();
         (a.len() >= 2 || self.contact && other.contact)
             && a.len() == b.len()
             && self.past == other.past
+            && !of_two
             && self.signs == other.signs
             && wished
             && {
                 let equal = a.iter().zip(&b).all(|(a, b)| a.same(b));
                 equal
+                    || self.contact && other.contact && keys(&a) == keys(&b)
                     || !self.ordered
                         && !other.ordered
                         && (times_aside(&a, &b) || rearranged(&a, &b))
             }
     }
+}
+
+/// The meanings of words, in an order of their own.
+fn keys(words: &[Word]) -> Vec<&str> {
+    let mut keys: Vec<&str> = words.iter().map(|word| word.key.as_str()).collect();
+    keys.sort_unstable();
+    keys
 }
 
 /// Whether the two are equal but for one time that stands first or last in each.
