@@ -2,7 +2,7 @@
 //! out, embedded by the default model: the demo's store.
 //!
 //! ```sh
-//! eval "$(scripts/env)" && cargo run --example seed -- examples/demo/memories.jsonl
+//! eval "$(scripts/env)" && cargo run --features demo --bin memfold-seed -- examples/demo/memories.jsonl
 //! ```
 
 use std::path::Path;
