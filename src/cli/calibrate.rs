@@ -22,6 +22,7 @@ where else), to be used with --model. An LLM, if configured, is asked as `merge`
 
 Examples:
   memfold calibrate pairs.jsonl --budget 0.01
+  memfold calibrate pairs.jsonl --budget 0.01 --at-most 0.2
   memfold history --as-pairs > own.jsonl && memfold calibrate own.jsonl --out models/own.toml";
 
 /// Find the threshold for a budget of false merges
@@ -34,6 +35,10 @@ pub(super) struct Args {
     /// Share of false merges to allow among the pairs that are not one fact
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     budget: f64,
+    /// Largest threshold to take, whatever the budget allows: what is near but not provably one fact
+    /// goes to an LLM, where one is configured
+    #[arg(long, value_name = "DISTANCE", default_value_t = 2.0)]
+    at_most: f64,
     /// Manifest to write
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -45,6 +50,9 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     if !(0.0..=1.0).contains(&args.budget) {
         return Err(usage("--budget is a share, 0 … 1, such as 0.01"));
+    }
+    if !(0.0..=2.0).contains(&args.at_most) {
+        return Err(usage("--at-most is a cosine distance, 0 … 2, such as 0.2"));
     }
     let text = bench::read(&args.file)?;
     let pairs = input::pairs(&text).map_err(|e| usage(format!("{}: {e}", args.file.display())))?;
@@ -64,6 +72,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         );
         return Err(super::exit::stop(Exit::Failed, message));
     };
+    let threshold = threshold.min(args.at_most);
     let rows = pairs::table(&pairs, &at(&pairs, &wide, threshold));
     let calibration = evidence(args.budget, &rows);
     let (manifest, path) = manifest(args, context)?;

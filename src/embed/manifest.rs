@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn the_threshold_is_optional() {
-        let with = TEXT.replacen("dims = 384", "dims = 384\nthreshold = 0.1", 1);
-        assert_eq!(parse(&with).unwrap().threshold, Some(0.1));
+        assert_eq!(parse(TEXT).unwrap().threshold, Some(0.2));
+        let without = TEXT.replacen("\nthreshold = 0.2\n", "\n", 1);
+        assert_eq!(parse(&without).unwrap().threshold, None);
     }
 }

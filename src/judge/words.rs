@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::sentences::is_cjk;
 use super::update::stem;
-use super::{form, numerals, units};
+use super::{form, gist, numerals, units};
 
 /// Texts that share their rarest word with more others than this are not compared: a word so common
 /// says little, and the number of pairs must not grow with the square of the memories.
@@ -22,17 +22,54 @@ pub(crate) const COMMON: usize = 32;
 pub(crate) fn carrying(text: &str) -> Vec<u64> {
     let simplified = form::simplified(text);
     let text = simplified.as_deref().unwrap_or(text);
+    let folded = text.contains(is_cjk).then(|| gist::han::folded(text));
+    let text = folded.as_deref().unwrap_or(text);
     let mut words: Vec<u64> = text
         .unicode_words()
         .filter(|word| !word.contains(|c: char| c.is_numeric()))
         .flat_map(|word| word.split(['\'', '’', '-']).map(str::to_lowercase))
         .filter(|word| !carries_nothing(word))
-        .map(|word| hash(&stem(&word.replace('ß', "ss"))))
+        .map(|word| hash(&meaning(&word.replace('ß', "ss"))))
         .collect();
     words.sort_unstable();
     words.dedup();
     words
 }
+
+/// What words of one meaning, and slips of one word, have in common.
+fn meaning(word: &str) -> String {
+    let stem = stem(gist::base_of_irregular(word).unwrap_or(word));
+    match CLASSES.get(stem.as_str()) {
+        Some(class) => (*class).to_owned(),
+        None => skeleton(&stem),
+    }
+}
+
+/// The first letter and the consonants of a longer word, each once: `reciept` and `receipt` have
+/// one skeleton. Words that share it are only proposed.
+fn skeleton(stem: &str) -> String {
+    if stem.len() < 4 || !stem.bytes().all(|c| c.is_ascii_lowercase()) {
+        return stem.to_owned();
+    }
+    let mut consonants: Vec<u8> = stem
+        .bytes()
+        .skip(1)
+        .filter(|c| !b"aeiouhwy".contains(c))
+        .collect();
+    consonants.sort_unstable();
+    consonants.dedup();
+    let first = stem.bytes().next().into_iter();
+    first.chain(consonants).map(char::from).collect()
+}
+
+/// By the stem of a word that has others of its meaning: the first of them.
+static CLASSES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
+    let mut classes = HashMap::new();
+    for (word, class) in gist::synonyms::words() {
+        classes.entry(stem(word)).or_insert(class);
+    }
+    classes
+});
 
 fn carries_nothing(word: &str) -> bool {
     if word.starts_with(is_cjk) {
@@ -149,6 +186,12 @@ mod tests {
             ("用戶喜歡看紀錄片", "用户喜欢看纪录片"),
             ("下午三点的航班", "15:00的航班"),
             ("Café Löwe", "CAFÉ LÖWE"),
+            ("Bought a couch", "Purchased a sofa"),
+            (
+                "Keeps the reciepts in a foldr",
+                "Keeps the receipts in a folder",
+            ),
+            ("母亲是大夫", "妈妈是医生"),
         ] {
             let words = [carrying(a), carrying(b)];
             assert_eq!(propose(&words).containing.len(), 1, "{a} {b} {words:?}");

@@ -17,6 +17,7 @@ mod llm;
 mod llm_real;
 mod merge_llm;
 mod quality;
+mod raw_bytes;
 mod several_keys;
 mod snapshot;
 mod support;

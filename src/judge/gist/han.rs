@@ -77,6 +77,34 @@ fn class(word: &str) -> &str {
     KNOWN.get(word).copied().unwrap_or(word)
 }
 
+/// The text with the usual word for each that has others of its meaning.
+pub(crate) fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let ends = rest
+            .char_indices()
+            .skip(1)
+            .map(|(at, _)| at)
+            .chain([rest.len()]);
+        let known = ends
+            .take(LONGEST)
+            .filter_map(|end| Some((end, *KNOWN.get(&rest[..end])?)))
+            .last();
+        match known {
+            Some((end, class)) => {
+                out.push_str(class);
+                rest = &rest[end..];
+            }
+            None => {
+                out.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    out
+}
+
 /// A piece of a sentence: a Han character, or a whole word, number or sign.
 #[derive(Clone)]
 struct Piece<'a> {

@@ -47,6 +47,11 @@ static FORMS: LazyLock<HashMap<&str, (&str, bool)>> = LazyLock::new(|| {
     forms
 });
 
+/// The base of a form that no rule makes: `bought` is of `buy`.
+pub(crate) fn base_of_irregular(word: &str) -> Option<&'static str> {
+    FORMS.get(word).map(|(base, _)| *base)
+}
+
 /// A word (in lower case) without its ending, and whether it is a form of the past.
 pub(super) fn lemma(word: &str) -> (String, bool) {
     if let Some((base, past)) = FORMS.get(word) {

@@ -18,6 +18,7 @@ pub(crate) mod known;
 mod lemma;
 pub(crate) mod synonyms;
 
+pub(crate) use self::lemma::base_of_irregular;
 use super::form::{self, Token};
 use super::sentences::is_han;
 

@@ -104,6 +104,14 @@ fn phrase(words: &str) -> String {
     lemmas.join(" ")
 }
 
+/// The single words of the lists, each with what stands for it.
+pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rows = ROWS
+        .iter()
+        .flat_map(|row| row.iter().map(|word| (*word, row[0])));
+    rows.filter(|(word, _)| !word.contains(' '))
+}
+
 /// Longest phrase of the lists, in words.
 pub(super) const LONGEST: usize = 6;
 

@@ -62,7 +62,11 @@ pub(super) fn read(
         return Err(LlmError::Empty { reasoning: false });
     };
     whole_prompt_was_read(completion, prompt)?;
-    let content = finished_content(choice, max_output_tokens)?;
+    of_content(finished_content(choice, max_output_tokens)?, sources)
+}
+
+/// Turns the content of a completion into an answer.
+pub(super) fn of_content(content: &str, sources: &[SourceText]) -> Result<Answer, LlmError> {
     accept(parse(content)?, sources)
 }
 

@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use tracing::{error, info};
 
 pub use self::{error::LlmError, wire::Usage};
+
 use self::{
     prompt::{Prompt, Rendered},
     wire::{Completion, Dialect},
@@ -228,6 +229,12 @@ pub struct Llm {
     completion_tokens: AtomicU64,
     unanswered: AtomicU32,
     outage: OnceLock<LlmError>,
+}
+
+/// What the content of a completion says of `sources`: the one JSON object in it, checked against
+/// their ids. What a server says besides the content is not looked at.
+pub fn read_content(content: &str, sources: &[SourceText]) -> Result<Answer, LlmError> {
+    answer::of_content(content, sources)
 }
 
 impl Llm {
