@@ -124,8 +124,9 @@ fn shape_char(c: char) -> char {
 /// Whether blanks are mere layout in a text (with its characters in comparison form): no line is
 /// indented, and it holds no tab, no quotation and none of the signs of code.
 pub(crate) fn is_prose(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty());
     let indented = text.trim().contains("\n ")
-        || text.trim_end().contains('\n') && text.trim_start_matches('\n').starts_with(' ');
+        || text.trim().contains('\n') && first.is_some_and(|line| line.starts_with(' '));
     let statement = text.lines().any(|line| line.trim_end().ends_with(';'));
     let mut previous = None;
     !(indented || statement)

@@ -52,6 +52,33 @@ const DEFEATS: &[&str] = &[
     "winters", "xmas", "christmas", "easter", "holiday", "holidays", "vacation", "party", "parties", "occasions", "emergency", "emergencies",
 ];
 
+/// Spans of time: what is done for one of them is not done for good.
+const SPANS: &[&str] = &[
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "night",
+    "week",
+    "month",
+    "season",
+    "semester",
+    "term",
+    "year",
+    "while",
+    "seconds",
+    "minutes",
+    "hours",
+    "days",
+    "nights",
+    "weeks",
+    "months",
+    "seasons",
+    "semesters",
+    "terms",
+    "years",
+];
+
 /// The same in Chinese, looked for in the text of an addition.
 #[rustfmt::skip]
 const DEFEATS_HAN: &[&str] = &[
@@ -230,6 +257,11 @@ fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
         .last()
         .is_some_and(|t| t.is_any(PREPOSITIONS) || t.is_any(ARTICLES));
     let goal = second.is_item() || second.capital || second.is_any(ARTICLES);
+    // `milk in coffee`, `aspirin for headaches`, `works there for a month`: a bare noun or a span says when or what for.
+    let span = first.is("for") && phrase.iter().any(|t| t.is_any(SPANS));
+    let limiting = first.is_any(&[
+        "in", "with", "for", "at", "during", "mit", "bei", "con", "en",
+    ]);
     // `is engaged` is not `is engaged in research`.
     let adjective = before.len() >= 2
         && before[before.len() - 2].is_any(&["'s", "are", "was", "were", "be", "am"]);
@@ -239,7 +271,8 @@ fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
             .iter()
             .any(|t| t.unit.is_none() && DEFEATS.contains(&t.text.to_lowercase().as_str()))
         && !adjective
-        && (!first.is("to") || goal)
+        && !span
+        && (!first.is("to") && !limiting || goal)
         && (!first.is("as") || second.is_any(ARTICLES))
         && (!first.is("next") || second.is("to"))
         && (!first.is("de") || second.is_item() || second.is_any(NUMERALS))

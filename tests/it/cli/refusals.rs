@@ -334,7 +334,8 @@ async fn memories_that_the_index_cannot_open_are_left_alone() {
 async fn a_cluster_is_refused() {
     let server = Server::start_with(&["--cluster-enabled", "yes"]);
     let done = Cli::new(&server.url()).run(&["merge", "--user", "alice"]);
-    done.ends(3).says(&["Redis Cluster", "not served", "nothing was read or written"]);
+    done.ends(3)
+        .says(&["Redis Cluster", "not served", "nothing was read or written"]);
 }
 
 #[tokio::test]
