@@ -18,6 +18,7 @@ use crate::store::connect::{ConnectOptions, TlsFiles, connect};
 use crate::store::events::Changed;
 use crate::store::index::{IndexFacts, index_facts};
 use crate::store::listing::users;
+use crate::store::snapshot::Pace;
 use crate::store::{Functions, StoreError};
 use crate::summarize::llm::{Llm, LlmError, LlmSettings};
 
@@ -288,6 +289,7 @@ pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -
         max_group_chars: settings.max_group_chars,
         ttl: settings.ttl,
         max_memory: settings.max_memory.map(|size| size.0),
+        pace: Pace::Quick,
         conflicts: settings.conflicts,
         max_retire: settings.max_retire,
         max_retire_day: settings.max_retire_day,

@@ -249,7 +249,7 @@ settings! {
         period ("TIME"): Duration = "10m";
         /// How often the index is asked which users have changed
         probe_every ("TIME"): Duration = "2m";
-        /// Longest time between two full readings of a user: the probe cannot see an edit that keeps count and newest time
+        /// Longest time between two full readings of a user: the probe cannot see an edit that keeps keys and times
         full_every ("TIME"): Duration = "24h";
         /// So many new memories make a user due before its period is over; unset = never
         after_new ("COUNT"): Option<u64> = "";

@@ -244,10 +244,6 @@ impl Layout for LangGraph {
         Listing::Value("prefix")
     }
 
-    fn has_several_values(&self) -> bool {
-        self.namespaces.has_any()
-    }
-
     fn user_of(&self, value: &str) -> Option<String> {
         self.namespaces.user(&namespace::decode(value)?)
     }

@@ -267,11 +267,6 @@ pub trait Layout: Send + Sync {
     /// How the keys of a user are found in the index of the memories' own keys.
     fn listing(&self) -> Listing<'_>;
 
-    /// Whether several values of the listing's field may name one user.
-    fn has_several_values(&self) -> bool {
-        false
-    }
-
     /// The user that a value of the listing's field names; `None` where it names none.
     fn user_of(&self, value: &str) -> Option<String> {
         Some(value.to_owned())

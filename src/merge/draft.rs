@@ -211,8 +211,8 @@ impl Pipeline {
     ) -> Result<Snapshot, MergeError> {
         progress.phase("reading memories", 0);
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
-        let limit = self.options.max_memory;
-        Ok(snapshot_within(conn, &self.index, layout, user, limit).await?)
+        let (limit, pace) = (self.options.max_memory, self.options.pace);
+        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace).await?)
     }
 
     /// Groups and judges what was read, unless the layout objects to merging now. Also what is to

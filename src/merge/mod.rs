@@ -40,7 +40,7 @@ use crate::embed::{EmbedError, Embedder};
 use crate::layout::Layout;
 use crate::memory::{GroupLeft, Plan, Threshold};
 use crate::store::index::IndexFacts;
-use crate::store::snapshot::Snapshot;
+use crate::store::snapshot::{Pace, Snapshot};
 use crate::store::{self, CommitError, Functions, Lease, LeaseError, StoreError};
 use crate::summarize::llm::Llm;
 
@@ -117,6 +117,8 @@ pub struct MergeOptions {
     pub ttl: TtlRule,
     /// Bytes that planning for one user may take; `None` = as many as there are.
     pub max_memory: Option<u64>,
+    /// How fast memories are read.
+    pub pace: Pace,
     /// What becomes of old and new values.
     pub conflicts: Conflicts,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).

@@ -132,7 +132,7 @@ impl Pipeline {
         let mut state = before.clone();
         let mut tended = Tended::default();
         let mut probe = match &told.probe {
-            Some(probe) => Some(probe.clone()),
+            Some(probe) => Some(*probe),
             None => self.probe(user).await?,
         };
         for pass in 0..MAX_PASSES {
@@ -170,7 +170,7 @@ impl Pipeline {
                     let merged = !ended.report.merged.is_empty();
                     state.open = ended.open + deferred > 0 || merged || ended.report.stopped;
                     state.digest = (!state.open).then_some(digest);
-                    state.probe = probe.clone();
+                    state.probe = probe;
                     if !merged || ended.report.stopped || self.stopped() {
                         break;
                     }

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::problem::Problem;
 use crate::merge::Pipeline;
-use crate::store::{Probe, Users, history};
+use crate::store::{Probe, history, probes};
 use crate::worker::user_hash;
 
 /// How long the list of users is taken for true.
@@ -141,14 +141,11 @@ pub(super) struct Directory {
 impl Directory {
     async fn read(pipeline: &Pipeline) -> Result<Self, Problem> {
         let mut conn = pipeline.conn.clone();
-        let mut users = Users::of(&mut conn, &pipeline.index, pipeline.layout.as_ref()).await?;
-        let mut people = Vec::new();
-        while let Some(page) = users.next().await? {
-            people.extend(
-                page.into_iter()
-                    .map(|(user, probe)| Person::new(user, probe)),
-            );
-        }
+        let users = probes(&mut conn, &pipeline.index, pipeline.layout.as_ref()).await?;
+        let people = users
+            .into_iter()
+            .map(|(user, probe)| Person::new(user.into_string(), probe))
+            .collect();
         Ok(Self::of_people(people))
     }
 
@@ -178,10 +175,7 @@ mod tests {
 
     #[test]
     fn users_of_one_id_are_told_apart() {
-        let probe = |count| Probe {
-            count,
-            newest: String::new(),
-        };
+        let probe = |count| Probe { count, digest: 0 };
         let mut people: Vec<Person> = ["alice", "bob", "carol"]
             .into_iter()
             .zip([3, 9, 9])

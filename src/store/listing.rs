@@ -71,13 +71,7 @@ pub(crate) async fn users_by(
     let name = format!("@{}", field.attribute);
     // Without LOAD a sortable field gives a folded spelling of its values.
     let mut query = aggregate(&facts.name, "*");
-    query
-        .arg("LOAD")
-        .arg(1)
-        .arg(&name)
-        .arg("GROUPBY")
-        .arg(1)
-        .arg(&name);
+    query.arg("LOAD").arg(1).arg(&name);
     let mut users = BTreeSet::new();
     pages(conn, &facts.name, query, |row| {
         if let Ok(value) = row
@@ -413,6 +407,8 @@ pub(crate) struct Pages<'a, C> {
     /// The first question, until it is asked.
     query: Option<Cmd>,
     open: Option<i64>,
+    /// Rows a page.
+    rows: usize,
 }
 
 impl<'a, C: ConnectionLike> Pages<'a, C> {
@@ -422,7 +418,14 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
             index,
             query: Some(query),
             open: None,
+            rows: PAGE,
         }
+    }
+
+    /// With pages of at most so many rows.
+    pub(crate) fn of_rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
+        self
     }
 
     /// The rows of the next page; `None` after the last.
@@ -439,7 +442,7 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
             }
             (None, None) => return Ok(None),
         };
-        command.arg("COUNT").arg(PAGE);
+        command.arg("COUNT").arg(self.rows);
         if self.open.is_none() {
             command.arg("MAXIDLE").arg(CURSOR_IDLE_MS);
         }
@@ -457,12 +460,6 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
             self.close().await;
         }
         page.map(|page| Some(page.rows))
-    }
-
-    /// Begins another question, after the last page of the one before.
-    pub(crate) fn again(&mut self, query: Cmd) {
-        self.query = Some(query);
-        self.open = None;
     }
 
     /// Gives the cursor back.

@@ -31,7 +31,6 @@ pub mod requests;
 mod spent;
 mod state;
 mod status;
-mod sums;
 mod trouble;
 mod undo;
 pub mod vetoes;
@@ -52,7 +51,7 @@ pub use ledger::{
     StoredRecord, history, merged_again_by, merges_of_run, original_texts, originals, parents,
     show, trim_ledger, undone_since,
 };
-pub use probe::{Users, probe};
+pub use probe::{probe, probes};
 pub use spent::{Counter, Spent};
 pub use state::{Probe, UserState, compared, remember, remember_compared, state, states};
 pub use status::{Status, status};

@@ -1,110 +1,63 @@
-//! The cheap look at users: how many memories, and the newest time, many users in one answer.
+//! The cheap look at users: how many memories, and a digest of their keys and times.
+//!
+//! The rows are read page by page and added up here. Left to the server, it would be one command over
+//! the whole index, for which every other client waits.
 
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use redis::Cmd;
 use redis::aio::ConnectionManager;
+use sha1::{Digest as _, Sha1};
 
 use super::index::IndexFacts;
 use super::listing::{Pages, aggregate, can_express, settled};
 use super::reply::Row;
 use super::state::Probe;
-use super::sums::Sums;
 use super::{StoreError, query};
 use crate::layout::{Layout, Listing};
 
-/// The name of the count in a row.
-const COUNT: &str = "__memfold_count";
+/// Rows a page: an agent waits for about a millisecond at most.
+const ROWS: usize = 250;
 
-/// The users of an index, in their own spelling, page by page: memory does not grow with their
-/// number. Who stops before the end closes it.
+/// The users of an index, in their own spelling, sorted, each with what the index says of it. Takes
+/// about a hundred bytes a user.
 ///
 /// They are candidates: the ids on the keys decide, and a snapshot checks them.
-pub struct Users<'a> {
-    pages: Pages<'a, ConnectionManager>,
-    index: &'a str,
-    names: Names,
-    layout: &'a dyn Layout,
-    /// Where several values may name one user, only the sum over all of them says anything: the
-    /// index is asked twice, and so much is kept in between.
-    sums: Option<Sums>,
-}
-
-impl<'a> Users<'a> {
-    /// Begins.
-    ///
-    /// # Errors
-    /// [`StoreError::IndexUnfit`] if the index has no user field, [`StoreError::Indexing`], and any
-    /// error of the server or connection.
-    pub async fn of(
-        conn: &'a mut ConnectionManager,
-        facts: &'a IndexFacts,
-        layout: &'a dyn Layout,
-    ) -> Result<Self, StoreError> {
-        let now = settled(conn, facts).await?;
-        let Some(names) = Names::of(&now, layout) else {
-            let field = layout.listing().field();
-            let detail = format!("it has no field `{field}`, so its users cannot be listed");
-            return Err(now.unfit(detail));
-        };
-        let query = names.grouped(aggregate(&facts.name, "*"));
-        let mut users = Self {
-            pages: Pages::new(conn, &facts.name, query),
-            index: &facts.name,
-            names,
-            layout,
-            sums: None,
-        };
-        if layout.has_several_values() {
-            let mut sums = Sums::default();
-            while let Some(page) = users.page().await? {
-                for (user, probe) in page {
-                    sums.add(&user, &probe);
-                }
-            }
-            sums.close();
-            users.sums = Some(sums);
-            let query = users.names.grouped(aggregate(users.index, "*"));
-            users.pages.again(query);
-        }
-        Ok(users)
-    }
-
-    /// The next users, each with what the index says of it; `None` after the last. A page may be
-    /// empty.
-    ///
-    /// # Errors
-    /// [`StoreError::Partial`], and any error of the server or connection.
-    pub async fn next(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
-        let page = self.page().await?;
-        let Some(sums) = &mut self.sums else {
-            return Ok(page);
-        };
-        // Each user once, with the sum.
-        let summed = |(user, _): (String, Probe)| sums.take(&user).map(|probe| (user, probe));
-        Ok(page.map(|page| page.into_iter().filter_map(summed).collect()))
-    }
-
-    async fn page(&mut self) -> Result<Option<Vec<(String, Probe)>>, StoreError> {
-        let read = |row: &Row| {
-            let (value, probe) = self.names.read(row)?;
-            let user = match value {
-                Some(value) => self.layout.user_of(value),
-                None => self.layout.nobody().map(str::to_owned),
+///
+/// # Errors
+/// [`StoreError::IndexUnfit`] if the index has no user field, [`StoreError::Indexing`],
+/// [`StoreError::Partial`], and any error of the server or connection.
+pub async fn probes(
+    conn: &mut ConnectionManager,
+    facts: &IndexFacts,
+    layout: &dyn Layout,
+) -> Result<BTreeMap<Box<str>, Probe>, StoreError> {
+    let now = settled(conn, facts).await?;
+    let Some(names) = Names::of(&now, layout) else {
+        let field = layout.listing().field();
+        let detail = format!("it has no field `{field}`, so its users cannot be listed");
+        return Err(now.unfit(detail));
+    };
+    let mut found: BTreeMap<Box<str>, Probe> = BTreeMap::new();
+    names
+        .sum(conn, &now, aggregate(&now.name, "*"), |user, memory| {
+            let user = match user {
+                Some(value) => layout.user_of(value),
+                None => layout.nobody().map(str::to_owned),
             };
-            Some((user?, probe))
-        };
-        let rows = self.pages.next().await?;
-        Ok(rows.map(|rows| rows.iter().filter_map(read).collect()))
-    }
-
-    /// Stops before the end.
-    pub async fn close(mut self) {
-        self.pages.close().await;
-    }
+            if let Some(user) = user {
+                found.entry(user.into_boxed_str()).or_default().add(memory);
+            }
+        })
+        .await?;
+    Ok(found)
 }
 
 /// What the index says of one user; `None` where it cannot be asked for exactly this one.
 ///
 /// # Errors
-/// As [`Users`].
+/// As [`probes`].
 pub async fn probe(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
@@ -123,16 +76,24 @@ pub async fn probe(
     let text = format!("@{}:{{$user}}", query::field_name(&field.attribute));
     let mut query = aggregate(&facts.name, &text);
     query.arg("PARAMS").arg(2).arg("user").arg(user);
-    let mut pages = Pages::new(conn, &facts.name, names.grouped(query));
-    // The index folds ids: others come along.
     let mut found = Probe::default();
-    while let Some(rows) = pages.next().await? {
-        let mut users = rows.iter().filter_map(|row| names.read(row));
-        if let Some((_, probe)) = users.find(|(name, _)| *name == Some(user)) {
-            found = probe;
-        }
-    }
+    names
+        .sum(conn, facts, query, |value, memory| {
+            // The index folds ids: others come along.
+            if value == Some(user) {
+                found.add(memory);
+            }
+        })
+        .await?;
     Ok(Some(found))
+}
+
+impl Probe {
+    /// Adds one memory by its digest, in any order.
+    fn add(&mut self, memory: u64) {
+        self.count += 1;
+        self.digest = self.digest.wrapping_add(memory);
+    }
 }
 
 /// The names of what is asked for.
@@ -154,41 +115,49 @@ impl Names {
         })
     }
 
-    /// The query, by user. Without LOAD a sortable field gives a folded spelling of its values.
-    fn grouped(&self, mut query: redis::Cmd) -> redis::Cmd {
-        let user = format!("@{}", self.user);
-        query.arg("LOAD").arg(1 + self.times.len()).arg(&user);
+    /// Gives each memory of a query: the value that names its user, if it has one, and its digest.
+    async fn sum(
+        &self,
+        conn: &mut ConnectionManager,
+        facts: &IndexFacts,
+        mut query: Cmd,
+        mut each: impl FnMut(Option<&str>, u64),
+    ) -> Result<(), StoreError> {
+        // Without LOAD a sortable field gives a folded spelling of its values.
+        query.arg("LOAD").arg(2 + self.times.len()).arg("@__key");
+        query.arg(format!("@{}", self.user));
         for time in &self.times {
             query.arg(format!("@{time}"));
         }
-        query.arg("GROUPBY").arg(1).arg(&user);
-        query.arg("REDUCE").arg("COUNT").arg(0).arg("AS").arg(COUNT);
-        for (i, time) in self.times.iter().enumerate() {
-            // Not MAX, which takes numbers alone: times may be texts.
-            let time = format!("@{time}");
-            query.arg("REDUCE").arg("FIRST_VALUE").arg(4);
-            query.arg(&time).arg("BY").arg(&time).arg("DESC");
-            query.arg("AS").arg(newest(i));
+        let mut pages = Pages::new(conn, &facts.name, query).of_rows(ROWS);
+        loop {
+            let asked = Instant::now();
+            let Some(rows) = pages.next().await? else {
+                return Ok(());
+            };
+            for row in &rows {
+                if let Some((user, memory)) = self.read(row) {
+                    each(user, memory);
+                }
+            }
+            // Others have the server for as long as this had it.
+            tokio::time::sleep(asked.elapsed()).await;
         }
-        query
     }
 
-    /// The value that names the user of a row, if it has one; `None` where that is no text.
-    fn read<'a>(&self, row: &'a Row) -> Option<(Option<&'a str>, Probe)> {
-        let text = |name: &str| {
-            row.get(name)
-                .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        };
-        let times = (0..self.times.len()).map(|i| text(&newest(i)).unwrap_or_default().to_owned());
-        let probe = Probe {
-            count: text(COUNT)?.parse().ok()?,
-            newest: times.collect::<Vec<_>>().join("|"),
-        };
+    /// `None` for a row without a key, whose document is gone, and for a user that is no text.
+    fn read<'a>(&self, row: &'a Row) -> Option<(Option<&'a str>, u64)> {
+        let mut digest = Sha1::new();
+        digest.update(row.get("__key")?);
+        for time in &self.times {
+            digest.update([0]);
+            digest.update(row.get(time).unwrap_or_default());
+        }
+        let digest: [u8; 20] = digest.finalize().into();
+        let memory = digest[..8]
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte));
         let user = row.get(&self.user).map(std::str::from_utf8);
-        Some((user.transpose().ok()?, probe))
+        Some((user.transpose().ok()?, memory))
     }
-}
-
-fn newest(i: usize) -> String {
-    format!("__memfold_newest_{i}")
 }

@@ -133,7 +133,7 @@ pub async fn request(
         }
         if let Some(probe) = &request.probe {
             cmd.arg("count").arg(probe.count);
-            cmd.arg("newest").arg(&probe.newest);
+            cmd.arg("digest").arg(probe.digest);
         }
     }
     let ids: Vec<String> = pipe.query_async(con).await?;
@@ -496,7 +496,7 @@ fn read(fields: &Value) -> Option<Request> {
     let probe = text("count").and_then(|count| {
         Some(Probe {
             count: count.parse().ok()?,
-            newest: text("newest")?,
+            digest: text("digest")?.parse().ok()?,
         })
     });
     Some(Request {

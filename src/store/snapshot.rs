@@ -18,9 +18,34 @@ use crate::store::index::IndexFacts;
 use crate::store::listing::{self, Found, Keys};
 use crate::store::records::{self, Fetched};
 
-/// Chunks of keys that are asked for at once: the server, the client's parser and the reader of
-/// records each have one in hand.
-const READS_AHEAD: usize = 4;
+/// How fast records are read. A server answers what came in at once before it looks at other clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// As somebody who waits for it wants it: other clients wait for some milliseconds at a time.
+    #[default]
+    Quick,
+    /// As something in the background should: they wait for less than a search takes.
+    Gentle,
+}
+
+impl Pace {
+    /// Keys that are asked for at once.
+    fn chunk(self) -> usize {
+        match self {
+            Self::Quick => records::CHUNK,
+            Self::Gentle => 16,
+        }
+    }
+
+    /// Chunks that are asked for at once: with the quick one the server, the client's parser and the
+    /// reader of records each have one in hand.
+    fn reads_ahead(self) -> usize {
+        match self {
+            Self::Quick => 4,
+            Self::Gentle => 1,
+        }
+    }
+}
 
 /// One user's memories at one time, without their full records.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +88,7 @@ pub async fn snapshot(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Snapshot, StoreError> {
-    snapshot_within(conn, facts, layout, user, None).await
+    snapshot_within(conn, facts, layout, user, None, Pace::Quick).await
 }
 
 /// Reads all memories of `user`, unless planning for them would take more than `max_memory` bytes.
@@ -76,6 +101,7 @@ pub async fn snapshot_within(
     layout: &dyn Layout,
     user: &str,
     max_memory: Option<u64>,
+    pace: Pace,
 ) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
@@ -101,7 +127,7 @@ pub async fn snapshot_within(
         let detail = "a vector whose memory is gone; it takes a place in every vector search";
         collected.leave(&String::from_utf8_lossy(&orphan), Reason::Orphan, detail);
     }
-    read(conn, facts, layout, keys, &mut collected).await?;
+    read(conn, facts, layout, keys, pace, &mut collected).await?;
     listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
@@ -114,12 +140,13 @@ async fn read(
     facts: &IndexFacts,
     layout: &dyn Layout,
     keys: Keys,
+    pace: Pace,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
     collected.expected = keys.len();
     let mut keys = keys.into_iter();
     let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<_> = keys.by_ref().take(records::CHUNK).collect();
+        let chunk: Vec<_> = keys.by_ref().take(pace.chunk()).collect();
         (!chunk.is_empty()).then_some(chunk)
     });
     let storage = facts.storage;
@@ -131,7 +158,7 @@ async fn read(
             fetched.map(|fetched| (chunk, fetched))
         }
     });
-    let mut reads = pin!(reads.buffered(READS_AHEAD));
+    let mut reads = pin!(reads.buffered(pace.reads_ahead()));
     while let Some((chunk, fetched)) = reads.try_next().await? {
         for ((key, found), fetched) in chunk.into_iter().zip(fetched) {
             collected.take(layout, &key, found, fetched);

@@ -17,13 +17,13 @@ use crate::memory::{Digest, Reason};
 const VERSION: u32 = 1;
 
 /// What the index says of a user at little cost: if it has not changed, most likely nothing has.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// The user's memories.
     pub count: u64,
-    /// The latest of their times, in the index's own form; empty where it has none. A digest of all
-    /// where the index has several values for the user.
-    pub newest: String,
+    /// Of their keys and times, whatever the order; none in an older state.
+    #[serde(default)]
+    pub digest: u64,
 }
 
 /// What is remembered of a user.

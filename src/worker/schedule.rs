@@ -22,7 +22,7 @@ pub struct Rules {
     /// Least time between two runs over a user that is written to.
     pub period: Duration,
     /// Longest time between two full readings of a user: the cheap probe cannot see an edit that
-    /// keeps both the count and the newest time.
+    /// keeps the count, the keys and their times.
     pub full_every: Duration,
     /// So many new memories make a user due before its period is over.
     pub after_new: Option<u64>,
@@ -278,7 +278,7 @@ mod tests {
     fn probe(count: u64) -> Probe {
         Probe {
             count,
-            newest: "2026".to_owned(),
+            digest: 2026,
         }
     }
 

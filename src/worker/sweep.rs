@@ -10,12 +10,14 @@ use tokio::sync::Mutex;
 use super::session::Session;
 use crate::store::fleet::{server_ms, take_turn};
 use crate::store::requests::{Id, Queue, Request, request};
-use crate::store::{Probe, StoreError, Users, states};
+use crate::store::{Probe, StoreError, probes, states};
 
 /// Requests that may wait before discovery holds back.
 const WAITING_MOST: usize = 10_000;
 /// A user that was found to be due is not put there again for so long, unless that request is done.
 const QUEUED_MS: u64 = 15 * 60_000;
+/// Users whose states are read at once.
+const PAGE: usize = 500;
 /// The next sweep where one was cut short.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -111,9 +113,14 @@ impl Session {
         let now_ms = server_ms(&mut conn).await?;
         queued.retain(|_, id| now_ms.unsigned_abs().abs_diff(id.ms) < QUEUED_MS);
         let mut found = Found::default();
-        let mut users = Users::of(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
-        while let Some(page) = users.next().await? {
-            found.users += page.len();
+        let users = probes(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
+        found.users = users.len();
+        let mut users = users.into_iter().peekable();
+        while users.peek().is_some() {
+            let page = users.by_ref().take(PAGE);
+            let page = page
+                .map(|(user, probe)| (user.into_string(), probe))
+                .collect();
             let mut due = self.due(page, queued, now_ms).await?;
             found.cut = due.len() > room;
             due.truncate(room);
@@ -122,7 +129,6 @@ impl Session {
             let ids = request(&mut conn, &due).await?;
             queued.extend(due.iter().map(|request| hash(&request.user)).zip(ids));
             if found.cut {
-                users.close().await;
                 break;
             }
         }

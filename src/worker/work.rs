@@ -20,6 +20,7 @@ use super::user_hash;
 use crate::merge::{MergeError, Pipeline, Tended, Told};
 use crate::store::fleet::{Halt, RunEntry, Running, halt, record_run, server_ms};
 use crate::store::requests::{Queue, Request, Taken, request};
+use crate::store::snapshot::Pace;
 use crate::store::{Counter, LeaseError, Spent, StoreError, Trouble, UserState, state};
 
 /// A request that was taken so often takes its worker down with it.
@@ -137,7 +138,7 @@ impl Session {
         let (pipeline, means) = self.prepare(user, now).await?;
         Span::current().record("run.id", &pipeline.options.run_id);
         let told = Told {
-            probe: asked.probe.clone(),
+            probe: asked.probe,
             now_ms: now,
             full: cause == Cause::Full,
         };
@@ -210,6 +211,7 @@ impl Session {
         let mut conn = pipeline.conn.clone();
         let partition = pipeline.partition(user);
         pipeline.options.run_id = pipeline.clock.id();
+        pipeline.options.pace = Pace::Gentle;
         let retired = Counter::of_day(Spent::Retired, Some(&partition), now);
         let retired = retired.get(&mut conn).await?;
         pipeline.options.retired_today = Some(usize::try_from(retired).unwrap_or(usize::MAX));

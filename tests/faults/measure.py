@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 from agents import Agent, Book, User, create_index, knn, topic_vector
@@ -75,17 +76,35 @@ def latency(options: argparse.Namespace, folder: Path) -> int:
 def compare(when: str, redis: Redis, worker: subprocess.Popen, users: list[User], chance: random.Random) -> float:
     """How many times longer the slowest of a hundred searches take while the worker works."""
     times: dict[bool, list[float]] = {False: [], True: []}
+    busy: dict[bool, Counter] = {False: Counter(), True: Counter()}
     before = redis.xlen("memfold:ledger")
     for _ in range(WINDOWS):
         for works in (False, True):
             worker.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
             time.sleep(0.1)
+            spent = commands(redis)
             times[works] += search(redis, users, chance)
+            for name, (count, us) in commands(redis).items():
+                count_before, us_before = spent.get(name, (0, 0))
+                busy[works][name] += us - us_before
+                busy[works][f"calls of {name}"] += count - count_before
     merges = redis.xlen("memfold:ledger") - before
+    print(f"{when}, the server's time beside a worker: {more(busy[False], busy[True])}")
     for name, found in (("without", times[False]), ("beside", times[True])):
         parts = [f"{label} {percentile(found, share):.2f} ms" for label, share in SHARES.items()]
         print(f"{when} ({merges} merges), {name} a worker: {len(found)} searches, {', '.join(parts)}")
     return percentile(times[True], 0.99) / percentile(times[False], 0.99)
+
+
+def more(without: Counter, beside: Counter) -> str:
+    """What a worker costs the server, by command: its share of the time, calls a second, microseconds a call."""
+    seconds, parts = WINDOWS * WINDOW_SECONDS, []
+    for name in sorted(beside, key=lambda name: without[name] - beside[name]):
+        calls = beside[f"calls of {name}"] - without[f"calls of {name}"]
+        us = beside[name] - without[name]
+        if calls > 0 and us > 0.0005 * seconds * 1e6:
+            parts.append(f"{name} {us / seconds / 1e4:.1f} % ({calls / seconds:.0f}/s, {us / calls:.0f} us)")
+    return ", ".join(parts)
 
 
 def long_commands(redis: Redis) -> list[tuple[float, str]]:

@@ -77,11 +77,6 @@ impl Pattern {
         Ok(Self(text.split('/').map(label).collect()))
     }
 
-    /// Whether several namespaces may be one user's.
-    pub(super) fn has_any(&self) -> bool {
-        self.0.contains(&Label::Any)
-    }
-
     /// The user of a namespace, if the whole of it fits.
     pub(super) fn user(&self, labels: &[String]) -> Option<String> {
         if labels.len() != self.0.len() {
@@ -159,8 +154,6 @@ mod tests {
         assert_eq!(usual(&["Memories", "alice"]), None);
         assert_eq!(usual(&["memories"]), None);
         assert_eq!(usual(&["memories", "alice", "work"]), None);
-        let any = |pattern| Pattern::parse(pattern).unwrap().has_any();
-        assert!(any("*/{user}") && !any(Pattern::USUAL));
         let found = user("*/user-{user}/facts", &["x", "user-7", "facts"]);
         assert_eq!(found.as_deref(), Some("7"));
         assert_eq!(user("*/user-{user}/facts", &["x", "7", "facts"]), None);

@@ -63,6 +63,7 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
         max_group_chars: 20_000,
         ttl: TtlRule::KeepApart,
         max_memory: None,
+        pace: memfold::store::snapshot::Pace::Quick,
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,

@@ -61,6 +61,7 @@ fn merge_options(means: &Means) -> MergeOptions {
         max_group_chars: 24_000,
         ttl: TtlRule::KeepApart,
         max_memory: None,
+        pace: memfold::store::snapshot::Pace::Quick,
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,
