@@ -88,7 +88,7 @@ async fn checks(settings: &Settings) -> Vec<Check> {
         of_store.extend(memories::checks(&mut conn, &facts, layout.as_ref()).await);
     }
     if let (Some(embedder), Ok(layout)) = (embedder, layout) {
-        of_store.push(embedding::proof(&mut conn, &facts, layout.as_ref(), embedder).await);
+        of_store.extend(embedding::proof(&mut conn, &facts, layout.as_ref(), embedder).await);
     }
     of_store
 }

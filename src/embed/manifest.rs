@@ -10,11 +10,20 @@ use super::EmbedError;
 /// Name of the model that memfold uses unless told otherwise.
 pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2-int8";
 
+/// Name of the model for texts in other languages than English.
+pub const MULTILINGUAL_MODEL: &str = "multilingual-e5-small-q4";
+
 /// The manifests that are part of the program.
-const BUILT_IN: [(&str, &str); 1] = [(
-    DEFAULT_MODEL,
-    include_str!("../../models/all-MiniLM-L6-v2-int8.toml"),
-)];
+const BUILT_IN: [(&str, &str); 2] = [
+    (
+        DEFAULT_MODEL,
+        include_str!("../../models/all-MiniLM-L6-v2-int8.toml"),
+    ),
+    (
+        MULTILINGUAL_MODEL,
+        include_str!("../../models/multilingual-e5-small-q4.toml"),
+    ),
+];
 
 /// What memfold must know of a model to make the vectors that the model's makers mean.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -19,7 +19,9 @@ use crate::http::HttpError;
 
 pub use cache::Cached;
 pub use http::{HttpEmbedder, HttpSettings};
-pub use manifest::{Calibration, CalibrationRow, DEFAULT_MODEL, Manifest, ModelFile, Pooling};
+pub use manifest::{
+    Calibration, CalibrationRow, DEFAULT_MODEL, MULTILINGUAL_MODEL, Manifest, ModelFile, Pooling,
+};
 pub use onnx::Onnx;
 pub(crate) use pool::distance;
 pub use proof::{Proof, Sample, choose, prove};

@@ -463,7 +463,10 @@ impl Stations {
             unreadable.extend((0..rows.len()).filter(|&i| alone(i)).map(|i| rows[i]));
         }
         let model = self.embedder.as_ref().map_or("the model", |e| e.model());
-        let detail = format!("{model} does not know most of its tokens, so distances mean nothing");
+        let detail = format!(
+            "{model} does not know most of its tokens, so distances mean nothing: it is merged only \
+             with what is equal or says the same in another form"
+        );
         draft
             .plan
             .left_alone

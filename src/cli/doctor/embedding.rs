@@ -6,7 +6,7 @@ use redis::aio::ConnectionManager;
 
 use super::{Check, open};
 use crate::config::Settings;
-use crate::embed::{Embedder, Proof, Sample, choose, prove};
+use crate::embed::{EmbedError, Embedder, MULTILINGUAL_MODEL, Proof, Sample, choose, prove};
 use crate::layout::Layout;
 use crate::merge::Distance;
 use crate::store::StoreError;
@@ -64,26 +64,55 @@ fn note(
     embedder
 }
 
-/// Embeds a few stored texts again and compares.
+/// Embeds a few stored texts again and compares; and whether the model can read the texts at all.
 pub(super) async fn proof(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     layout: &dyn Layout,
     embedder: Arc<dyn Embedder>,
-) -> Check {
+) -> Vec<Check> {
     let snapshot = match sampled(conn, facts, layout).await {
         Ok(Some(snapshot)) => snapshot,
-        Ok(None) => return verdict(&Proof::NoSamples),
-        Err(error) => return Check::failed("match", error),
+        Ok(None) => return vec![verdict(&Proof::NoSamples)],
+        Err(error) => return vec![Check::failed("match", error)],
     };
-    let proof = tokio::task::spawn_blocking(move || {
-        prove(embedder.as_ref(), &choose(&candidates(&snapshot)))
+    let looked_at = tokio::task::spawn_blocking(move || {
+        let proof = prove(embedder.as_ref(), &choose(&candidates(&snapshot)))?;
+        let texts = snapshot.memories.iter().map(|memory| &*memory.text);
+        Ok::<_, EmbedError>([verdict(&proof), language(embedder.as_ref(), texts)?])
     });
-    match proof.await {
-        Ok(Ok(proof)) => verdict(&proof),
-        Ok(Err(error)) => Check::failed("match", error),
-        Err(error) => Check::failed("match", error),
+    match looked_at.await {
+        Ok(Ok(checks)) => checks.into(),
+        Ok(Err(error)) => vec![Check::failed("match", error)],
+        Err(error) => vec![Check::failed("match", error)],
     }
+}
+
+/// Whether the model knows the words of most texts.
+fn language<'a>(
+    embedder: &dyn Embedder,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Check, EmbedError> {
+    let (mut all, mut unread) = (0, 0);
+    for text in texts.filter(|text| !text.trim().is_empty()) {
+        all += 1;
+        unread += usize::from(embedder.unknown(text)? > embedder.unknown_limit());
+    }
+    let model = embedder.model();
+    let found = format!(
+        "{model} knows the words of {} of {all} memories looked at",
+        all - unread
+    );
+    Ok(if unread * 2 > all {
+        let advice = format!(
+            "the others are merged only where they are equal or say the same in another form; a model \
+             of many languages reads them: scripts/setup e5 and --model {MULTILINGUAL_MODEL} (with \
+             --distance onnx where the index's vectors come from another model), or --embed-url"
+        );
+        Check::warn("language", found, advice)
+    } else {
+        Check::ok("language", found)
+    })
 }
 
 fn verdict(proof: &Proof) -> Check {
@@ -126,4 +155,46 @@ fn candidates(snapshot: &Snapshot) -> Vec<Sample<'_>> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::check::Status;
+    use crate::embed::Embedding;
+
+    /// Knows no character but those of ASCII.
+    struct Ascii;
+
+    impl Embedder for Ascii {
+        fn model(&self) -> &'static str {
+            "ascii"
+        }
+        fn dims(&self) -> usize {
+            1
+        }
+        fn threshold(&self) -> Option<f64> {
+            None
+        }
+        fn embed(&self, _: &[&str]) -> Result<Vec<Embedding>, EmbedError> {
+            Ok(Vec::new())
+        }
+        fn unknown(&self, text: &str) -> Result<f32, EmbedError> {
+            Ok(if text.is_ascii() { 0.0 } else { 1.0 })
+        }
+    }
+
+    #[test]
+    fn a_model_of_another_language_is_told_with_one_that_reads_it() {
+        let check = |texts: &[&str]| language(&Ascii, texts.iter().copied()).unwrap();
+        let found = check(&["用户喜欢茶", "用户的猫叫米米", "likes tea", " "]);
+        assert_eq!(found.status, Status::Warn);
+        assert_eq!(
+            found.found,
+            "ascii knows the words of 1 of 3 memories looked at"
+        );
+        assert!(found.advice.unwrap().contains(MULTILINGUAL_MODEL));
+        assert_eq!(check(&["用户喜欢茶", "likes tea"]).status, Status::Ok);
+        assert_eq!(check(&[]).status, Status::Ok);
+    }
 }
