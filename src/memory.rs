@@ -244,6 +244,16 @@ pub struct Finding {
     pub right: Vec<String>,
 }
 
+impl Finding {
+    /// The name of the guard that is a model.
+    pub const BY_MODEL: &str = "nli";
+
+    /// Whether the guard that is a model objects.
+    pub fn is_by_model(&self) -> bool {
+        self.guard == Self::BY_MODEL
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |words: &[String]| {

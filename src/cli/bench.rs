@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use super::progress::Line;
 use super::{Context, open};
 use crate::clock::SystemClock;
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Nli};
 use crate::eval::run::{Cases, Decided};
 use crate::merge::{Distance, MergeOptions, Progress as _, Stations, WriteVector};
 use crate::summarize::llm::Llm;
@@ -19,6 +19,7 @@ const FARTHEST: f64 = 2.0;
 /// What decides, as the settings say.
 pub(super) struct Bench {
     pub(super) embedder: Option<Arc<dyn Embedder>>,
+    nli: Option<Arc<Nli>>,
     pub(super) llm: Option<Arc<Llm>>,
     pub(super) options: MergeOptions,
     progress: Line,
@@ -35,6 +36,7 @@ impl Bench {
         }
         Ok(Self {
             embedder,
+            nli: open::nli(&context.settings)?,
             llm: open::llm(&context.settings)?,
             options,
             progress: Line::new(),
@@ -84,6 +86,7 @@ impl Bench {
         self.progress.phase("deciding", 0);
         let stations = Stations {
             embedder: self.embedder.clone(),
+            nli: self.nli.clone(),
             llm: self.llm.clone(),
             clock: Arc::new(SystemClock),
             options,

@@ -59,6 +59,7 @@ async fn print_acl(context: &Context) -> anyhow::Result<Exit> {
 async fn checks(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     let embedder = embedding::load(settings, &mut checks).await;
+    checks.extend(nli(settings));
     checks.push(llm::check(settings).await);
     let mut conn = match open::store(settings).await {
         Ok(conn) => conn,
@@ -91,6 +92,15 @@ async fn checks(settings: &Settings) -> Vec<Check> {
         of_store.extend(embedding::proof(&mut conn, &facts, layout.as_ref(), embedder).await);
     }
     of_store
+}
+
+/// The guard by a model, where one is configured.
+fn nli(settings: &Settings) -> Option<Check> {
+    match open::nli(settings) {
+        Ok(None) => None,
+        Ok(Some(nli)) => Some(Check::ok("nli", format!("{}, a further guard", nli.name()))),
+        Err(error) => Some(Check::failed("nli", error)),
+    }
 }
 
 fn no_facts(error: &StoreError) -> Check {

@@ -11,7 +11,7 @@ use super::Context;
 use super::exit::usage;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Settings;
-use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Onnx};
+use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, TlsFiles, connect};
@@ -161,6 +161,20 @@ pub(super) fn onnx(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedde
     Ok(Some(Arc::new(model)))
 }
 
+/// The guard by a model, if one is configured.
+pub(super) fn nli(settings: &Settings) -> anyhow::Result<Option<Arc<Nli>>> {
+    let Some(dir) = &settings.nli_model_dir else {
+        return Ok(None);
+    };
+    let Some(runtime) = &settings.onnxruntime else {
+        return Err(usage(
+            "--nli-model-dir is set, but not what runs it: set --onnxruntime",
+        ));
+    };
+    let nli = Nli::load(runtime, dir, settings.embed_threads)?;
+    Ok(Some(Arc::new(nli)))
+}
+
 /// A built-in manifest by name, or one's own by its path.
 fn manifest(model: &str) -> anyhow::Result<Manifest> {
     Ok(if is_manifest_path(model) {
@@ -206,16 +220,17 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
     })
 }
 
-/// A pipeline for the worker, with an embedder that is loaded already.
+/// A pipeline for the worker, with models that are loaded already.
 pub(super) async fn worker_pipeline(
     settings: &Settings,
     embedder: Option<Arc<dyn Embedder>>,
+    nli: Option<Arc<Nli>>,
 ) -> anyhow::Result<Pipeline> {
     let llm = llm(settings)?;
     let mut conn = store(settings).await?;
     let index = index_facts(&mut conn, settings.index()).await?;
     let functions = Functions::load(&mut conn).await?;
-    assemble(settings, conn, index, functions, embedder, llm).await
+    assemble(settings, conn, index, functions, embedder, nli, llm).await
 }
 
 /// The embedding model, where the settings need one: loading it takes longer than planning 10,000
@@ -247,7 +262,8 @@ pub(super) async fn pipeline(
         Functions::on_demand()
     };
     let embedder = needed_embedder(settings).await?;
-    let mut pipeline = assemble(settings, conn, index, functions, embedder, llm).await?;
+    let nli = nli(settings)?;
+    let mut pipeline = assemble(settings, conn, index, functions, embedder, nli, llm).await?;
     pipeline.options.stop = Arc::clone(&context.stopping);
     Ok(pipeline)
 }
@@ -258,6 +274,7 @@ async fn assemble(
     index: IndexFacts,
     functions: Functions,
     embedder: Option<Arc<dyn Embedder>>,
+    nli: Option<Arc<Nli>>,
     llm: Option<Arc<Llm>>,
 ) -> anyhow::Result<Pipeline> {
     let layout = layout(&mut conn, settings, &index).await?;
@@ -272,6 +289,7 @@ async fn assemble(
         index,
         layout,
         embedder,
+        nli,
         llm,
         clock: Arc::new(SystemClock),
         options,

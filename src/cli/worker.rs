@@ -7,7 +7,7 @@ use super::exit::{Exit, usage};
 use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Nli};
 use crate::server::{self, Access, Desk};
 use crate::store::StoreError;
 use crate::tls;
@@ -119,29 +119,36 @@ fn access(settings: &Settings) -> anyhow::Result<Access> {
 }
 
 async fn site(settings: &Settings, model: &mut Model) -> anyhow::Result<Site> {
-    let embedder = model.of(settings).await?;
+    let Loaded { embedder, nli } = model.of(settings).await?;
     Ok(Site {
-        pipeline: open::worker_pipeline(settings, embedder).await?,
+        pipeline: open::worker_pipeline(settings, embedder, nli).await?,
         waiting: open::store(settings).await?,
         events: open::events(settings).await?,
     })
 }
 
-/// The embedding model, loaded again only if its settings change.
+/// The models in this process, loaded again only if their settings change.
 #[derive(Default)]
 struct Model {
     settings: BTreeMap<&'static str, Option<String>>,
-    loaded: Option<Arc<dyn Embedder>>,
+    loaded: Loaded,
+}
+
+#[derive(Clone, Default)]
+struct Loaded {
+    embedder: Option<Arc<dyn Embedder>>,
+    nli: Option<Arc<Nli>>,
 }
 
 impl Model {
-    async fn of(&mut self, settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    async fn of(&mut self, settings: &Settings) -> anyhow::Result<Loaded> {
         let decide = |name: &str| {
             name.starts_with("embed_")
                 || matches!(
                     name,
                     "model"
                         | "model_dir"
+                        | "nli_model_dir"
                         | "onnxruntime"
                         | "embed_threads"
                         | "distance"
@@ -155,7 +162,10 @@ impl Model {
             .map(|setting| (setting.name, settings.show(setting)))
             .collect();
         if now != self.settings {
-            self.loaded = open::needed_embedder(settings).await?;
+            self.loaded = Loaded {
+                embedder: open::needed_embedder(settings).await?,
+                nli: open::nli(settings)?,
+            };
             self.settings = now;
         }
         Ok(self.loaded.clone())

@@ -203,6 +203,8 @@ settings! {
         embed_cache ("DIR"): Option<PathBuf> = "";
         /// Most MiB of vectors kept there for a model
         embed_cache_mib ("COUNT"): u64 = "512";
+        /// Folder of an NLI model with its nli.toml, a further guard that only ever objects (see docs/deciding.md); needs --onnxruntime
+        nli_model_dir ("DIR"): Option<PathBuf> = "";
         /// Vector of a new text: embedded by the model, which must match the index, or the mean of the sources' vectors
         write_vector ("SOURCE"): WriteVector = "auto";
     }

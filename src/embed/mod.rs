@@ -7,6 +7,7 @@ mod batch;
 mod cache;
 mod http;
 mod manifest;
+mod nli;
 mod onnx;
 mod pool;
 mod proof;
@@ -22,6 +23,7 @@ pub use http::{HttpEmbedder, HttpSettings};
 pub use manifest::{
     Calibration, CalibrationRow, DEFAULT_MODEL, MULTILINGUAL_MODEL, Manifest, ModelFile, Pooling,
 };
+pub use nli::{Directions, InputNames, NLI_MANIFEST, Nli, NliManifest, Objection, Scores};
 pub use onnx::Onnx;
 pub(crate) use pool::distance;
 pub use proof::{Proof, Sample, choose, prove};

@@ -260,7 +260,7 @@ impl Graph {
 /// they are kept for every shape that ever came by, and shapes vary here. The arena never gives
 /// back what its largest runs took, but small batches keep that below 100 MiB; without it the
 /// system's allocator keeps more (up to 200 MiB in threads other than the first) and is slower.
-fn session(
+pub(super) fn session(
     environment: &ort::environment::Environment,
     path: &Path,
     threads: usize,
@@ -288,11 +288,11 @@ fn message(error: impl Display) -> String {
     error.to_string()
 }
 
-fn inference(error: ort::Error) -> EmbedError {
+pub(super) fn inference(error: ort::Error) -> EmbedError {
     EmbedError::Inference(error.to_string())
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> EmbedError {
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> EmbedError {
     match error.kind() {
         io::ErrorKind::NotFound => EmbedError::ModelFileMissing {
             path: path.to_owned(),
@@ -305,7 +305,7 @@ fn unreadable(path: &Path, error: &io::Error) -> EmbedError {
 }
 
 /// The path of a model file whose size and checksum are right.
-fn check(dir: &Path, file: &ModelFile) -> Result<PathBuf, EmbedError> {
+pub(super) fn check(dir: &Path, file: &ModelFile) -> Result<PathBuf, EmbedError> {
     let path = dir.join(&file.name);
     let failed = |error: io::Error| unreadable(&path, &error);
     let mut content = File::open(&path).map_err(failed)?;

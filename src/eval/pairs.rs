@@ -8,7 +8,7 @@ use super::input::{Label, Pair};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
 use crate::judge::{Claim, judge};
-use crate::memory::{Reason, Verdict};
+use crate::memory::{Finding, Reason, Verdict};
 
 /// What `merge` would do with the two memories of a pair if they were alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,6 +55,9 @@ pub fn decisions(pairs: &[Pair], cases: &Cases, decided: &Decided) -> Vec<PairDe
         if let Some((case, _)) = left.members.first().and_then(|m| cases.place(&m.key)) {
             let decision = &mut decisions[case];
             match left.reason {
+                _ if left.findings.iter().any(Finding::is_by_model) => {
+                    decision.verdict = Verdict::Different;
+                }
                 _ if decision.verdict != Verdict::Unsure => {}
                 Reason::LlmDeclined => decision.verdict = Verdict::Different,
                 Reason::LlmUpdate => decision.verdict = Verdict::Update,

@@ -366,7 +366,11 @@ impl Stations {
             groups.extend(self.split_by_expiry(&mut draft, rows));
         }
         // A panic over one group must not keep the user's other groups from being merged.
-        let judge = |rows: &Vec<usize>| catch_unwind(AssertUnwindSafe(|| draft.judge(rows))).ok();
+        let judge = |rows: &Vec<usize>| {
+            let guard = self.nli.as_deref();
+            let asks = self.llm.is_some();
+            catch_unwind(AssertUnwindSafe(|| draft.judge(rows, guard, asks))).ok()
+        };
         let judged = parallel::map(&groups, judge);
         for (rows, judged) in groups.into_iter().zip(judged) {
             match judged {

@@ -7,6 +7,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::draft::Draft;
+use crate::embed::Nli;
+use crate::judge::normalize;
 use crate::judge::partition::cliques;
 use crate::judge::{Claim, Judgement, Reading};
 use crate::memory::{Finding, Memory, Verdict};
@@ -44,13 +46,35 @@ pub(super) struct Together {
 }
 
 impl Draft {
-    /// What the judge says of a group.
-    pub(super) fn judge(&self, rows: &[usize]) -> Judged {
+    /// What the judge says of a group. The guard by a model has a say about what else would be merged, or put to an
+    /// LLM if one is asked.
+    pub(super) fn judge(&self, rows: &[usize], guard: Option<&Nli>, asks: bool) -> Judged {
         let read = |&row: &usize| (row, Reading::of(claim(&self.snapshot.memories[row])));
         let read = Read(rows.iter().map(read).collect());
-        let parts = self.parts(rows, &read);
+        let mut parts = self.parts(rows, &read);
+        let mut vetoes = Vetoes::default();
+        if let Some(guard) = guard {
+            let folded = |part: &Part| {
+                part.absorbed
+                    .iter()
+                    .map(|&row| (part.keep, row))
+                    .collect::<Vec<_>>()
+            };
+            vetoes.ask(
+                guard,
+                &self.snapshot.memories,
+                parts.iter().flat_map(folded).collect(),
+            );
+            parts = vetoes.without(parts);
+        }
         let kept: Vec<usize> = parts.iter().map(|p| p.keep).collect();
-        let pairs = Pairs::of(&read.of(&kept));
+        let mut pairs = Pairs::of(&read.of(&kept));
+        if let Some(guard) = guard {
+            if asks {
+                vetoes.ask(guard, &self.snapshot.memories, pairs.open(&kept));
+            }
+            pairs.object(&kept, &vetoes);
+        }
         let compatible = cliques(&self.claims(&kept), |i, j| {
             matches!(pairs.get(i, j).verdict, Verdict::Same | Verdict::Unsure)
         });
@@ -158,6 +182,27 @@ impl Pairs {
         &self.0[i.max(j)][i.min(j)]
     }
 
+    /// The pairs of `kept` that may go together, by row.
+    fn open(&self, kept: &[usize]) -> Vec<(usize, usize)> {
+        let pairs = (0..kept.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        pairs
+            .filter(|&(i, j)| matches!(self.get(i, j).verdict, Verdict::Same | Verdict::Unsure))
+            .map(|(i, j)| (kept[j], kept[i]))
+            .collect()
+    }
+
+    /// Keeps apart what there is a veto against.
+    fn object(&mut self, kept: &[usize], vetoes: &Vetoes) {
+        for i in 0..kept.len() {
+            for j in 0..i {
+                if let Some(finding) = vetoes.between(kept[i], kept[j]) {
+                    self.0[i][j].verdict = Verdict::Different;
+                    self.0[i][j].findings.push(finding.clone());
+                }
+            }
+        }
+    }
+
     /// What the guards see between any two of `members`, each once.
     fn findings(&self, members: &[usize]) -> Vec<Finding> {
         const SHOWN: usize = 12;
@@ -172,5 +217,65 @@ impl Pairs {
             }
         }
         found
+    }
+}
+
+/// What the guard by a model objects to, by rows.
+#[derive(Default)]
+struct Vetoes(HashMap<(usize, usize), Finding>);
+
+impl Vetoes {
+    /// Asks about the pairs that it was not asked about before. Equal texts need no asking. Where it cannot be asked, it
+    /// objects.
+    fn ask(&mut self, guard: &Nli, memories: &[Memory], mut pairs: Vec<(usize, usize)>) {
+        let equal =
+            |a: usize, b: usize| normalize(&memories[a].text) == normalize(&memories[b].text);
+        pairs.retain(|&(a, b)| self.between(a, b).is_none() && !equal(a, b));
+        if pairs.is_empty() {
+            return;
+        }
+        let text = |row: usize| memories[row].text.as_str();
+        let texts: Vec<(&str, &str)> = pairs.iter().map(|&(a, b)| (text(a), text(b))).collect();
+        let objections: Vec<Option<String>> = match guard.objections(&texts) {
+            Ok(found) => found
+                .into_iter()
+                .map(|found| Some(found?.to_string()))
+                .collect(),
+            Err(error) => {
+                tracing::warn!(%error, "the NLI model could not be asked; what it should have read stays apart");
+                vec![Some(error.to_string()); pairs.len()]
+            }
+        };
+        for (pair, objection) in pairs.into_iter().zip(objections) {
+            let Some(objection) = objection else { continue };
+            let words = vec![format!("{}: {objection}", guard.name())];
+            let finding = Finding {
+                guard: Finding::BY_MODEL.to_owned(),
+                left: words.clone(),
+                right: words,
+            };
+            self.0.insert(pair, finding);
+        }
+    }
+
+    fn between(&self, a: usize, b: usize) -> Option<&Finding> {
+        self.0.get(&(a, b)).or_else(|| self.0.get(&(b, a)))
+    }
+
+    /// The parts, without the members that may not be absorbed: each is a part of its own.
+    fn without(&self, parts: Vec<Part>) -> Vec<Part> {
+        let mut left = Vec::with_capacity(parts.len());
+        for Part { keep, absorbed } in parts {
+            let (vetoed, absorbed): (Vec<usize>, Vec<usize>) = absorbed
+                .into_iter()
+                .partition(|row| self.between(keep, *row).is_some());
+            left.push(Part { keep, absorbed });
+            left.extend(vetoed.into_iter().map(|keep| Part {
+                keep,
+                absorbed: Vec::new(),
+            }));
+        }
+        left.sort_by_key(|part| part.keep);
+        left
     }
 }

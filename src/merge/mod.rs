@@ -36,7 +36,7 @@ use redis::aio::ConnectionManager;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::embed::{EmbedError, Embedder};
+use crate::embed::{EmbedError, Embedder, Nli};
 use crate::layout::Layout;
 use crate::memory::{GroupLeft, Plan, Threshold};
 use crate::store::index::IndexFacts;
@@ -279,6 +279,8 @@ pub struct Pipeline {
     pub layout: Arc<dyn Layout>,
     /// The embedding model, if configured.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// The guard by a model, if configured.
+    pub nli: Option<Arc<Nli>>,
     /// The LLM, if configured.
     pub llm: Option<Arc<Llm>>,
     /// Time and ids.
@@ -292,6 +294,8 @@ pub struct Pipeline {
 pub struct Stations {
     /// The embedding model, if configured.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// The guard by a model, if configured.
+    pub nli: Option<Arc<Nli>>,
     /// The LLM, if configured.
     pub llm: Option<Arc<Llm>>,
     /// Time and ids.
@@ -336,6 +340,7 @@ impl Pipeline {
     fn stations(&self) -> Stations {
         Stations {
             embedder: self.embedder.clone(),
+            nli: self.nli.clone(),
             llm: self.llm.clone(),
             clock: Arc::clone(&self.clock),
             options: self.options.clone(),

@@ -270,6 +270,10 @@ impl Pipeline {
         add(llm.map_or("", |llm| llm.model()));
         add(llm.map_or("", |llm| llm.prompt_version()));
         add(self.embedder.as_ref().map_or("", |model| model.model()));
+        add(&self
+            .nli
+            .as_ref()
+            .map_or(String::new(), |nli| nli.identity()));
         add(&options.threshold.value.to_string());
         add(&format!(
             "{:?} {:?}",

@@ -16,6 +16,7 @@ mod lease;
 mod llm;
 mod llm_real;
 mod merge_llm;
+mod nli;
 mod quality;
 mod raw_bytes;
 mod several_keys;

@@ -80,6 +80,7 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
     };
     Stations {
         embedder,
+        nli: None,
         llm,
         clock: Arc::new(SystemClock),
         options,

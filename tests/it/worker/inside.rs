@@ -89,6 +89,7 @@ async fn site(url: &str, means: &Means) -> Result<Site, StoreError> {
         index,
         conn,
         embedder: means.embedder.clone(),
+        nli: None,
         llm: means.llm.clone(),
         clock: means.clock.clone().unwrap_or(Arc::new(SystemClock)),
         options: merge_options(means),
