@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::memory::{GroupLeft, Plan};
-use crate::merge::{Done, LlmUse, Report};
+use crate::merge::{Done, LlmUse, Quality, Report};
 use crate::store::Cost;
 
 /// Version of all documents; it changes when a name or a meaning does.
@@ -34,16 +34,18 @@ impl Users {
     /// The text after the last user.
     pub(crate) fn end(
         &self,
-        server: Option<Server>,
+        stats: Option<(Server, Quality)>,
         left_out: &[String],
     ) -> serde_json::Result<String> {
         let mut text = match self.begun {
             true => "\n  ]".to_owned(),
             false => format!("{}[]", begin()),
         };
-        if let Some(server) = server {
+        if let Some((server, quality)) = stats {
             text.push_str(",\n  \"server\": ");
             text.push_str(&indented(&server, "  ")?);
+            text.push_str(",\n  \"quality\": ");
+            text.push_str(&indented(&quality, "  ")?);
         }
         if !left_out.is_empty() {
             text.push_str(",\n  \"left_out\": ");
@@ -123,6 +125,7 @@ pub(crate) struct Merged {
     run_id: String,
     merged: Vec<Done>,
     not_committed: Vec<GroupLeft>,
+    quality: Quality,
     llm: LlmUse,
     stopped: bool,
     plan: Plan,
@@ -140,6 +143,7 @@ impl User {
             run_id: report.run_id,
             merged: report.merged,
             not_committed: report.not_committed,
+            quality: report.quality,
             llm: report.llm,
             stopped: report.stopped,
             plan: without_vectors(&report.plan),

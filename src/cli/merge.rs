@@ -22,9 +22,9 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 (`memfold undo --run RUN`). Interrupting at any moment leaves whole merges or none.
 
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
-entry is the plan, else {user, run_id, merged, not_committed, llm, stopped, plan}; a user that
+entry is the plan, else {user, run_id, merged, not_committed, quality, llm, stopped, plan}; a user that
 failed has {user, error}. --all-users adds {left_out: [shared ids that were found]}, --stats
-{server: {…}}. The file of --plan-out has the vectors as well.
+{server: {…}, quality: {…}}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run
@@ -52,7 +52,7 @@ pub(super) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
-    /// Also tell what the run cost the server: CPU time and commands, of all its clients
+    /// Also tell what the merges kept and saved, and what the run cost the server: CPU time and commands, of all its clients
     #[arg(long)]
     stats: bool,
     /// Save the plan for `memfold apply`; the file holds memory texts and only you can read it

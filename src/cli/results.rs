@@ -7,7 +7,7 @@ use super::exit::{self, Exit};
 use super::progress::Line;
 use super::{Context, json, open, output, render};
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
-use crate::merge::{MergeError, Pipeline, Report};
+use crate::merge::{MergeError, Pipeline, Quality, Report};
 use crate::store::Cost;
 
 pub(super) struct Results<'a> {
@@ -20,6 +20,8 @@ pub(super) struct Results<'a> {
     first: bool,
     /// Memories that were read.
     memories: usize,
+    /// What the merges did to their memories.
+    quality: Quality,
     /// What the run cost the server, if asked.
     server: Option<json::Server>,
     /// Whether the next user was named: it is no error if one that the index named is gone by now.
@@ -42,6 +44,7 @@ impl<'a> Results<'a> {
             document: json::Users::default(),
             first: true,
             memories: 0,
+            quality: Quality::default(),
             server: None,
             named: true,
             left_out: Vec::new(),
@@ -87,6 +90,7 @@ impl<'a> Results<'a> {
         }
         self.end_with(groups_exit(&plan.groups_left));
         self.memories += plan.memories;
+        self.quality.add(Quality::of(&plan.merges));
         Ok(Some(plan))
     }
 
@@ -118,9 +122,10 @@ impl<'a> Results<'a> {
         self.report(&plan.user, report).await
     }
 
-    /// Tells what the run cost the server.
+    /// Tells what the run cost the server, and what its merges did to their memories.
     pub(super) fn cost(&mut self, cost: Cost) {
         let server = json::Server::new(cost, self.memories);
+        self.note(&self.quality.to_string());
         self.note(&server.to_string());
         self.server = Some(server);
     }
@@ -148,9 +153,10 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
+            let stats = self.server.map(|server| (server, self.quality));
             self.context
                 .out
-                .piece(&self.document.end(self.server, &self.left_out)?)?;
+                .piece(&self.document.end(stats, &self.left_out)?)?;
         }
         Ok(self.exit)
     }
@@ -176,6 +182,7 @@ impl<'a> Results<'a> {
         }
         self.end_with(groups_exit(&report.not_committed));
         self.memories += report.plan.memories;
+        self.quality.add(report.quality);
         let style = self.context.out.style;
         if self.json {
             self.tell(&json::User::report(report))

@@ -8,8 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::input::{GroupCase, Member};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
-use crate::memory::{Author, PlannedMerge};
-use crate::summarize::extractive::has_words_of;
+use crate::merge::history;
 
 /// What `merge` would do with a group if it were all there is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,7 +75,7 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
             decisions[*case].merged.push(Merged {
                 ids: members.iter().map(|(_, id)| id.clone()).collect(),
                 text: merge.text.clone(),
-                history: history(merge),
+                history: history(merge).into_iter().map(str::to_owned).collect(),
             });
         }
     }
@@ -102,18 +101,6 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
         decision.partition = partition(group, &decision.merged);
     }
     decisions
-}
-
-/// The texts that the result says no more or in other words, as its provenance keeps them.
-fn history(merge: &PlannedMerge) -> Vec<String> {
-    let past = merge.sources.iter().map(|source| source.text.clone());
-    match merge.author {
-        Author::Latest { .. } => past.filter(|text| *text != merge.text).collect(),
-        Author::Extractive { .. } => past
-            .filter(|text| !has_words_of(&merge.text, text))
-            .collect(),
-        Author::Llm { .. } | Author::Person => Vec::new(),
-    }
 }
 
 fn partition(group: &GroupCase, merged: &[Merged]) -> Vec<Vec<String>> {

@@ -20,6 +20,7 @@ mod judged;
 mod known;
 mod originals;
 mod parallel;
+mod quality;
 mod recall;
 mod run;
 mod space;
@@ -53,6 +54,8 @@ use space::Space;
 
 pub use commit::Done;
 pub use conflicts::Conflict;
+pub use quality::Quality;
+pub(crate) use quality::history;
 pub use tend::{Tended, Told};
 
 /// Which vectors the grouping compares.
@@ -173,6 +176,8 @@ pub struct Report {
     pub merged: Vec<Done>,
     /// Merges that were decided and could not be committed; their originals are untouched.
     pub not_committed: Vec<GroupLeft>,
+    /// What the committed merges did to their memories.
+    pub quality: Quality,
     /// What the LLM was used for, for this user.
     pub llm: LlmUse,
     /// Whether the run was stopped before its end.
@@ -416,6 +421,7 @@ impl Pipeline {
             ),
             merged: Vec::new(),
             not_committed: Vec::new(),
+            quality: Quality::default(),
             llm: LlmUse::default(),
             stopped: true,
         }

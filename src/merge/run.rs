@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 
 use super::ask::Asked;
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
 use crate::store::{self, Lease, Retire, Storage};
 
@@ -225,8 +225,14 @@ impl<'a> Run<'a> {
         let places: HashMap<&str, usize> = places.map(|(m, at)| (&*m.merge_id, at)).collect();
         self.merged
             .sort_by_key(|done| places.get(&*done.merge_id).copied());
+        let committed = |merge: &&PlannedMerge| {
+            let is = |done: &Done| done.merge_id == merge.merge_id;
+            self.merged.iter().any(is)
+        };
+        let quality = Quality::of(plan.merges.iter().filter(committed));
         let (calls, tokens) = llm_spent(self.pipeline);
         Report {
+            quality,
             run_id: self.pipeline.options.run_id.clone(),
             plan,
             merged: self.merged,

@@ -8,7 +8,7 @@ use sha1::{Digest as _, Sha1};
 use super::draft::Draft;
 use super::known::Known;
 use super::run::{Ended, Run};
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Report, TtlRule};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, TtlRule};
 use crate::memory::{Digest, GroupLeft, Reason};
 use crate::store::snapshot::Snapshot;
 use crate::store::vetoes::{Veto, vetoes};
@@ -37,6 +37,8 @@ pub struct Tended {
     pub merged: Vec<Done>,
     /// Groups left as they are, with their reasons.
     pub left: BTreeMap<Reason, usize>,
+    /// What these merges did to their memories.
+    pub quality: Quality,
     /// What the LLM was used for.
     pub llm: LlmUse,
     /// Groups that were put to the LLM, and those among them that got no usable answer.
@@ -55,6 +57,7 @@ impl Tended {
     fn take(&mut self, report: &Report, open: usize, deferred: usize) {
         self.memories = report.plan.memories;
         self.merged.extend(report.merged.iter().cloned());
+        self.quality.add(report.quality);
         self.left = BTreeMap::new();
         let left = report.plan.groups_left.iter().chain(&report.not_committed);
         for group in left {

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,11 +12,12 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use super::breaker::BreakerState;
-use crate::merge::Tended;
+use crate::merge::{Quality, Tended};
 use crate::store::Trouble;
 use crate::store::fleet::Heartbeat;
 use crate::store::requests::Backlog;
 use crate::summarize::llm::Usage;
+use crate::summarize::verify::Entities;
 
 /// One label: its name and its value.
 type Label = [(&'static str, String); 1];
@@ -36,6 +38,8 @@ pub struct Metrics {
     merged: Counter,
     left: Counts,
     retired: Counter,
+    characters: Counts,
+    entities: Counts,
     undone: Counter,
     llm_calls: Counter,
     llm_tokens: Counts,
@@ -45,6 +49,8 @@ pub struct Metrics {
     read: AtomicU64,
     gone: AtomicU64,
     compression: Number,
+    entity_recall: Number,
+    entity_sums: Mutex<Entities>,
     last_success: Family<Label, Number>,
     backlog: Gauges,
     lag: Number,
@@ -93,6 +99,8 @@ impl Default for Metrics {
             merged: counter(r, "groups_merged", "Groups merged"),
             left: counter(r, "groups_left", "Groups left as they are, by reason"),
             retired: counter(r, "retired", "Memories retired"),
+            characters: counter(r, "merged_characters", "Characters of merged memories, before and after"),
+            entities: counter(r, "entities", "Names, numbers, dates and identifiers in merged memories, by where they are now: text, history, or lost"),
             undone: counter(r, "undone", "Merges undone, by whomever"),
             llm_calls: counter(r, "llm_calls", "Requests to the LLM"),
             llm_tokens: counter(r, "llm_tokens", "Tokens that the LLM reports, by direction"),
@@ -102,6 +110,8 @@ impl Default for Metrics {
             read: AtomicU64::new(0),
             gone: AtomicU64::new(0),
             compression: gauge(r, "compression_ratio", "Memories after the runs over those before"),
+            entity_recall: gauge(r, "entity_recall", "Share of the names, numbers, dates and identifiers in merged memories that results or their histories have"),
+            entity_sums: Mutex::default(),
             last_success: measure(r, seconds("last_success_timestamp"), "When a run last ended well, by store", Family::default()),
             backlog: gauge(r, "backlog", "Requests that wait or are in hand, of all workers"),
             lag: measure(r, seconds("lag"), "Age of the oldest request that is not done", Number::default()),
@@ -188,6 +198,7 @@ impl Metrics {
         let retired: usize = tended.merged.iter().map(|done| done.retired.len()).sum();
         let (merged, retired) = (tended.merged.len() as u64, retired as u64);
         self.merged(merged, retired);
+        self.kept(&tended.quality);
         for done in &tended.merged {
             let reaction_ms = done.at_ms.saturating_sub(asked_ms).max(0);
             self.reaction_seconds.observe(reaction_ms as f64 / 1000.0);
@@ -204,6 +215,32 @@ impl Metrics {
         let gone = self.gone.fetch_add(retired, Ordering::Relaxed) + retired;
         if read > 0 {
             self.compression.set(1.0 - gone as f64 / read as f64);
+        }
+    }
+
+    /// What merges kept of what their memories named, and how long they are.
+    fn kept(&self, quality: &Quality) {
+        let found = quality.entities;
+        let lost = found.named - found.in_text - found.in_history;
+        for (now, count) in [
+            ("text", found.in_text),
+            ("history", found.in_history),
+            ("lost", lost),
+        ] {
+            let label = [("now", now.to_owned())];
+            self.entities.get_or_create(&label).inc_by(count as u64);
+        }
+        for (when, count) in ["before", "after"].into_iter().zip(quality.characters) {
+            let label = [("when", when.to_owned())];
+            self.characters.get_or_create(&label).inc_by(count as u64);
+        }
+        let mut sums = self
+            .entity_sums
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sums.add(found);
+        if let Some(recall) = sums.recall() {
+            self.entity_recall.set(recall);
         }
     }
 
@@ -273,6 +310,15 @@ mod tests {
             memories: 7,
             merged: vec![done(&["a", "b"], 2500), done(&["c"], 4000)],
             left: [(Reason::LlmDeclined, 4)].into(),
+            quality: Quality {
+                memories: [5, 2],
+                characters: [120, 80],
+                entities: Entities {
+                    named: 8,
+                    in_text: 5,
+                    in_history: 1,
+                },
+            },
             ..Tended::default()
         };
         metrics.run_ended(&tended, 40, 1000);
@@ -316,6 +362,12 @@ mod tests {
             "memfold_reaction_duration_seconds_sum 4.5",
             "memfold_reaction_duration_seconds_count 2",
             "memfold_compression_ratio 0.7",
+            "memfold_entity_recall 0.75",
+            "memfold_entities_total{now=\"text\"} 5",
+            "memfold_entities_total{now=\"history\"} 1",
+            "memfold_entities_total{now=\"lost\"} 2",
+            "memfold_merged_characters_total{when=\"before\"} 120",
+            "memfold_merged_characters_total{when=\"after\"} 80",
             "memfold_last_success_timestamp_seconds{store=\"redisvl:ix\"} 2.0",
             "memfold_backlog{state=\"waiting\"} 9",
             "memfold_lag_seconds 1.5",

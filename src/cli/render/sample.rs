@@ -4,7 +4,7 @@ use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Partition, Plan, PlanSource, PlannedMerge,
     Reason, Threshold, VectorOrigin,
 };
-use crate::merge::{Done, LlmUse, Report};
+use crate::merge::{Done, LlmUse, Quality, Report};
 
 pub(crate) fn plan() -> Plan {
     Plan {
@@ -49,6 +49,7 @@ pub(crate) fn report() -> Report {
             reason: Reason::Changed,
             ..needs_llm()
         }],
+        quality: Quality::of(&plan.merges[..1]),
         llm: LlmUse {
             calls: 2,
             tokens: 512,

@@ -7,12 +7,14 @@
 //! each of which says one plain thing of the user.
 
 mod answer;
+mod entities;
 mod fault;
 mod order;
 mod saying;
 mod script;
 mod words;
 
+pub use self::entities::Entities;
 pub use self::fault::{Fault, Kind};
 
 use self::saying::{Saying, shown};

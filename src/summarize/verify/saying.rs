@@ -12,7 +12,7 @@ pub(super) struct Saying {
     facts: Facts,
     /// The text in comparison form.
     shape: String,
-    quotations: Vec<String>,
+    pub(super) quotations: Vec<String>,
     /// Its sentences.
     pub(super) sentences: Vec<Vec<Token>>,
 }
@@ -53,8 +53,13 @@ impl Saying {
         lacking
     }
 
+    /// Whether these words, in comparison form, stand in the text.
+    pub(super) fn says(&self, words: &str) -> bool {
+        self.shape.contains(words)
+    }
+
     /// The words that no guard took.
-    fn words(&self) -> impl Iterator<Item = &Word> {
+    pub(super) fn words(&self) -> impl Iterator<Item = &Word> {
         let tokens = self.sentences.iter().flatten();
         tokens.filter_map(Token::word).filter(|w| w.item.is_none())
     }

@@ -1,5 +1,7 @@
 //! What a run costs, and what it may cost.
 
+use serde_json::json;
+
 use super::*;
 
 /// How often memfold's functions were called.
@@ -49,7 +51,8 @@ async fn the_cost_to_the_server_is_told_on_request() {
     assert_eq!(server["commands_per_1000_memories"], commands * 500.0);
     assert!(server["cpu_seconds"].as_f64().unwrap() >= 0.0);
     let told = world.run(&[&plan[..], &["--stats"]].concat()).ends(0);
-    told.says(&["for all its clients", "commands"]);
+    let told = told.says(&["for all its clients", "commands"]);
+    told.says(&["2 memories became 1", "of 1 names", "1 are kept"]);
     assert!(
         world
             .run(&[&plan[..], &["--json"]].concat())
@@ -57,6 +60,36 @@ async fn the_cost_to_the_server_is_told_on_request() {
             .get("server")
             .is_none()
     );
+}
+
+#[tokio::test]
+async fn what_a_run_kept_and_saved_is_told_in_numbers() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ann", 0).await;
+    world.put_twins("bob", "Bob", 1).await;
+    let args = [
+        "merge", "--user", "alice", "--user", "bob", "--stats", "--json",
+    ];
+    let told = world.run(&args).ends(0).json();
+    let quality = |of: &Value| of["quality"].clone();
+    for user in list(&told["users"]) {
+        let quality = quality(user);
+        assert_eq!(quality["memories"], json!({ "before": 2, "after": 1 }));
+        assert_eq!(
+            quality["entities"],
+            json!({ "named": 1, "in_text": 1, "in_history": 0 })
+        );
+        assert_eq!(quality["entity_recall"], 1.0);
+        let compression = quality["compression"].as_f64().unwrap();
+        assert!((0.4..0.6).contains(&compression), "{quality}");
+    }
+    assert_eq!(
+        quality(&told)["memories"],
+        json!({ "before": 4, "after": 2 })
+    );
+    let again = world.run(&args).ends(0).json();
+    assert_eq!(quality(&again)["entity_recall"], Value::Null);
+    assert_eq!(quality(&again)["compression"], Value::Null);
 }
 
 #[tokio::test]
