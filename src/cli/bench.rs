@@ -82,6 +82,21 @@ impl Bench {
         self.decide_with(cases, options).await
     }
 
+    /// Shows a phase of other work on the progress line.
+    pub(super) fn phase(&self, name: &str, total: usize) {
+        self.progress.phase(name, total);
+    }
+
+    /// One step of it is done.
+    pub(super) fn step(&self) {
+        self.progress.step();
+    }
+
+    /// Takes the progress line away.
+    pub(super) fn clear(&self) {
+        self.progress.clear();
+    }
+
     async fn decide_with(&self, cases: &Cases, options: MergeOptions) -> anyhow::Result<Decided> {
         self.progress.phase("deciding", 0);
         let stations = Stations {

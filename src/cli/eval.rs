@@ -6,13 +6,15 @@ use serde_json::{Value, json};
 use super::bench::{self, Bench};
 use super::exit::{Exit, usage};
 use super::render::{escape, table};
-use super::{Context, json};
+use super::{Context, json, open};
 use crate::eval::curve::{Point, curve, grid};
 use crate::eval::groups::{self, FaultKind, Scores};
 use crate::eval::input;
+use crate::eval::llm_judge::{self, Opinion};
 use crate::eval::pairs::{self, Row};
 use crate::eval::report::{self, Report};
 use crate::eval::run::Cases;
+use crate::summarize::llm::GradePrompt;
 
 const HELP: &str = "\
 FILE has one pair a line: {\"id\", \"a\", \"b\", \"label\": \"same|different|update\"}, and where known
@@ -26,13 +28,14 @@ else were stored; no Redis is needed. False merges are told with Wilson's 95 % i
 
 Decisions, one line a pair:  {\"id\", \"verdict\", \"merged\", \"distance\", \"reasons\"}
 With --groups, one a group:  {\"id\", \"partition\", \"merged\": [{\"ids\", \"text\", \"history\"}],
-                              \"skipped\": [{\"id\", \"reason\"}]}
+                              \"skipped\": [{\"id\", \"reason\"}]}; with --llm-judge a result has \"grades\"
 
 Examples:
   memfold eval pairs.jsonl
   memfold eval pairs.jsonl --threshold 0.2 --decisions decisions.jsonl --report report.html
   memfold eval pairs.jsonl --llm-url http://localhost:11434/v1 --llm-model qwen3
-  memfold eval groups.jsonl --groups";
+  memfold eval groups.jsonl --groups
+  memfold eval groups.jsonl --groups --summarizer extractive --llm-judge --llm-url http://localhost:11434/v1 --llm-model qwen3";
 
 /// Measure merges on labelled pairs or groups
 #[derive(clap::Args, Debug)]
@@ -44,6 +47,12 @@ pub(super) struct Args {
     /// FILE has groups of memories instead of pairs
     #[arg(long)]
     groups: bool,
+    /// Also ask the LLM of --llm-url how right, brief, whole and dense each result is; decides nothing
+    #[arg(long, requires = "groups")]
+    llm_judge: bool,
+    /// File with a prompt template for that, instead of the built-in one
+    #[arg(long, value_name = "FILE", requires = "llm_judge")]
+    judge_prompt: Option<PathBuf>,
     /// Write each decision to a file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
@@ -130,7 +139,11 @@ async fn of_groups(
 ) -> anyhow::Result<Exit> {
     let cases = input::groups(text).map_err(|e| usage(format!("{}: {e}", args.file.display())))?;
     let memories = bench.embed(Cases::of_groups(&cases))?;
-    let decisions = groups::decisions(&cases, &memories, &bench.decide(&memories).await?);
+    let mut decisions = groups::decisions(&cases, &memories, &bench.decide(&memories).await?);
+    let opinion = match args.llm_judge {
+        true => Some(opinion(args, context, bench, &cases, &mut decisions).await?),
+        false => None,
+    };
     if let Some(path) = &args.decisions {
         bench::write(path, &lines(&decisions)?)?;
     }
@@ -143,12 +156,65 @@ async fn of_groups(
             "scores": scores,
             "brevity": scores.brevity(),
             "density": scores.density(),
+            "llm_judge": opinion,
         }))?;
     } else {
         let facts = facts(args, context, bench, &format!("{} groups", cases.len()));
-        context.out.data(&shown_scores(context, &facts, &scores))?;
+        let mut text = shown_scores(context, &facts, &scores);
+        if let Some(opinion) = &opinion {
+            text += &format!("\n{}", shown_opinion(context, opinion));
+        }
+        context.out.data(&text)?;
     }
     Ok(Exit::Done)
+}
+
+/// What the LLM thinks of the results.
+async fn opinion(
+    args: &Args,
+    context: &Context,
+    bench: &Bench,
+    cases: &[input::GroupCase],
+    decisions: &mut [groups::GroupDecision],
+) -> anyhow::Result<Opinion> {
+    let Some(llm) = open::grader(&context.settings)? else {
+        return Err(usage(
+            "--llm-judge needs a server: set --llm-url and --llm-model",
+        ));
+    };
+    let prompt = GradePrompt::load(args.judge_prompt.as_deref())?;
+    let at_once = context.settings.llm_concurrency;
+    let step = || bench.step();
+    bench.phase(
+        "grading",
+        decisions.iter().map(|decision| decision.merged.len()).sum(),
+    );
+    let opinion = llm_judge::grade(&llm, &prompt, cases, decisions, at_once, step).await;
+    bench.clear();
+    Ok(opinion)
+}
+
+fn shown_opinion(context: &Context, opinion: &Opinion) -> String {
+    let mut text = format!(
+        "graded by {} ({}), 1 to 5: {} results\n",
+        escape(&opinion.model),
+        opinion.prompt,
+        opinion.graded
+    );
+    if let Some(means) = opinion.means {
+        let row = |name: &str, mean: f64| vec![name.to_owned(), format!("{mean:.2}")];
+        let rows = vec![
+            row("accuracy", means.accuracy),
+            row("brevity", means.brevity),
+            row("completeness", means.completeness),
+            row("density", means.density),
+        ];
+        text += &table(&["", ""], rows, context.out.style);
+    }
+    for (error, count) in &opinion.failed {
+        text += &format!("{count} not graded: {}\n", escape(error));
+    }
+    text
 }
 
 /// What was measured, and how.

@@ -195,8 +195,23 @@ pub(super) fn llm(settings: &Settings) -> Result<Option<Arc<Llm>>, LlmError> {
     Ok(llm.map(Arc::new))
 }
 
+/// The LLM that grades results, whoever wrote them; `None` where no server is named.
+pub(super) fn grader(settings: &Settings) -> Result<Option<Llm>, LlmError> {
+    let named = server_settings(settings).map(|found| LlmSettings {
+        judge_model: None,
+        prompt: None,
+        ..found
+    });
+    named.map(Llm::new).transpose()
+}
+
 /// How to reach the LLM; `None` where none is to be asked.
 pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
+    server_settings(settings).filter(|_| settings.uses_llm())
+}
+
+/// The LLM server and model that are named.
+fn server_settings(settings: &Settings) -> Option<LlmSettings> {
     let model = settings
         .summary_model
         .as_ref()
@@ -205,7 +220,7 @@ pub(super) fn llm_settings(settings: &Settings) -> Option<LlmSettings> {
         return None;
     };
     let defaults = LlmSettings::new(url.expose(), model);
-    settings.uses_llm().then(|| LlmSettings {
+    Some(LlmSettings {
         judge_model: settings.judge_model.clone(),
         api_key: settings.llm_key.clone(),
         timeout: settings.llm_timeout,

@@ -9,6 +9,7 @@ use super::input::{GroupCase, Member};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
 use crate::merge::history;
+use crate::summarize::llm::Grades;
 
 /// What `merge` would do with a group if it were all there is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +33,9 @@ pub struct Merged {
     pub text: String,
     /// Older values that it does not say any more, oldest first.
     pub history: Vec<String>,
+    /// What an LLM thinks of it, if one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grades: Option<Grades>,
 }
 
 /// A member that was left alone.
@@ -76,6 +80,7 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
                 ids: members.iter().map(|(_, id)| id.clone()).collect(),
                 text: merge.text.clone(),
                 history: history(merge).into_iter().map(str::to_owned).collect(),
+                grades: None,
             });
         }
     }
@@ -305,6 +310,7 @@ mod tests {
             ids: ids.iter().map(|id| (*id).to_owned()).collect(),
             text: text.to_owned(),
             history: Vec::new(),
+            grades: None,
         }];
         GroupDecision {
             id: "g".into(),

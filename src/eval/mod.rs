@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod curve;
 pub mod groups;
 pub mod input;
+pub mod llm_judge;
 pub mod pairs;
 pub mod rate;
 pub mod report;

@@ -10,7 +10,7 @@ use std::{
 
 use memfold::summarize::{
     SourceText,
-    llm::{Llm, LlmError, LlmSettings, Reply, Request},
+    llm::{GradePrompt, Llm, LlmError, LlmSettings, Merge, Reply, Request},
 };
 
 /// A server's base URL; a server that was started here is stopped at the end.
@@ -73,7 +73,7 @@ async fn a_real_model_answers_in_the_form_asked_for() {
         max_calls: Some(1),
         ..LlmSettings::new(&server.url, "SmolLM2-135M-Instruct.Q4_1")
     };
-    let llm = Llm::new(settings).unwrap();
+    let llm = Llm::new(settings.clone()).unwrap();
     let sources =
         [("m1", "王芳住在杭州。"), ("m2", "王芳的家在杭州。")].map(|(id, text)| SourceText {
             id: id.to_owned(),
@@ -104,4 +104,21 @@ async fn a_real_model_answers_in_the_form_asked_for() {
         Err(other) => panic!("{other:?}"),
     }
     assert!(llm.tokens() > 200, "the server reports its tokens");
+
+    let judge = Llm::new(LlmSettings {
+        max_output_tokens: 200,
+        ..settings
+    });
+    let merge = Merge {
+        sources: &sources,
+        result: "王芳住在杭州。",
+        history: &[],
+    };
+    let prompt = GradePrompt::load(None).unwrap();
+    match judge.unwrap().grade(&prompt, &merge).await {
+        Ok(grades) => eprintln!("{grades:?}"),
+        // The reason may go on without an end.
+        Err(LlmError::Cut { .. }) => eprintln!("cut"),
+        Err(other) => panic!("{other:?}"),
+    }
 }

@@ -58,11 +58,20 @@ pub(super) fn read(
     sources: &[SourceText],
     max_output_tokens: u32,
 ) -> Result<Answer, LlmError> {
+    of_content(content(completion, prompt, max_output_tokens)?, sources)
+}
+
+/// What a completion says, if it is whole and the question was.
+pub(super) fn content<'a>(
+    completion: &'a Completion,
+    prompt: &Rendered,
+    max_output_tokens: u32,
+) -> Result<&'a str, LlmError> {
     let Some(choice) = completion.choices.first() else {
         return Err(LlmError::Empty { reasoning: false });
     };
     whole_prompt_was_read(completion, prompt)?;
-    of_content(finished_content(choice, max_output_tokens)?, sources)
+    finished_content(choice, max_output_tokens)
 }
 
 /// Turns the content of a completion into an answer.
@@ -118,21 +127,25 @@ fn finished_content(choice: &Choice, limit: u32) -> Result<&str, LlmError> {
     }
 }
 
-/// Finds the one JSON object of the content.
 fn parse(content: &str) -> Result<Wanted, LlmError> {
+    wanted(only_object(content)?)
+}
+
+/// Finds the one JSON object of the content.
+pub(super) fn only_object(content: &str) -> Result<&str, LlmError> {
     let content = content.trim();
     // First as it stands: a memory may speak of `</think>` itself.
     if let [object] = objects(content)[..]
         && object == content
     {
-        return wanted(object);
+        return Ok(object);
     }
     let visible = without_reasoning(content);
     if visible.is_empty() {
         return Err(LlmError::Empty { reasoning: true });
     }
     match objects(visible)[..] {
-        [object] => wanted(object),
+        [object] => Ok(object),
         [] => Err(LlmError::bad("there is no whole JSON object in it")),
         _ => Err(LlmError::bad("there is more than one JSON object in it")),
     }

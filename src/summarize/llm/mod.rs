@@ -6,6 +6,7 @@
 
 mod answer;
 mod error;
+mod grade;
 mod prompt;
 mod wire;
 
@@ -22,7 +23,11 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use tracing::{error, info};
 
-pub use self::{error::LlmError, wire::Usage};
+pub use self::{
+    error::LlmError,
+    grade::{GradePrompt, Grades, Merge},
+    wire::Usage,
+};
 
 use self::{
     prompt::{Prompt, Rendered},
@@ -339,7 +344,13 @@ impl Llm {
     /// See [`LlmError`]; after an outage, the error that it began with.
     pub async fn summarize(&self, request: &Request<'_>) -> Result<Reply, LlmError> {
         let result = self.ask(request).await;
-        let unanswered = match &result {
+        self.note(&result);
+        result
+    }
+
+    /// Notes whether there was an answer, and an outage.
+    fn note<T>(&self, result: &Result<T, LlmError>) {
+        let unanswered = match result {
             Err(error) if error.is_unanswered() => {
                 self.unanswered.fetch_add(1, Ordering::Relaxed) + 1
             }
@@ -348,13 +359,12 @@ impl Llm {
                 0
             }
         };
-        if let Err(error) = &result
+        if let Err(error) = result
             && (error.is_outage() || unanswered >= MAX_UNANSWERED)
             && self.outage.set(error.clone()).is_ok()
         {
             error!(error = %error.for_log(), "the LLM cannot be used, nothing more is asked");
         }
-        result
     }
 
     /// Where a model judges first, its word against a merge is the last one. A corrective question
@@ -377,28 +387,15 @@ impl Llm {
     }
 
     async fn ask_model(&self, model: &str, request: &Request<'_>) -> Result<Reply, LlmError> {
-        let chars = request
-            .sources
-            .iter()
-            .map(|source| source.text.chars().count())
-            .sum();
-        let limit = self.settings.max_input_chars;
-        if chars > limit {
-            return Err(LlmError::InputTooLarge { chars, limit });
-        }
-        let mask = self.mask(request.sources)?;
+        let texts: Vec<&str> = request.sources.iter().map(|source| &*source.text).collect();
+        self.check_size(&texts)?;
+        let mask = self.mask(&texts)?;
         let hidden = mask.as_ref().map(|mask| Hidden::of(mask, request));
         let request = hidden.as_ref().map_or(*request, Hidden::request);
         let prompt = self.prompt.render(&request)?;
-        let completion = self.complete(model, &prompt, request.sources).await?;
-        let usage = completion.usage.unwrap_or_default();
-        let counts = [
-            (&self.prompt_tokens, usage.prompt_tokens),
-            (&self.completion_tokens, usage.completion_tokens),
-        ];
-        for (count, tokens) in counts {
-            count.fetch_add(tokens, Ordering::Relaxed);
-        }
+        let schema = wire::schema(request.sources);
+        let completion = self.complete(model, &prompt, &schema).await?;
+        let usage = self.count(&completion);
         let limit = self.settings.max_output_tokens;
         let answer = answer::read(&completion, &prompt, request.sources, limit)?;
         let answer = match &mask {
@@ -415,12 +412,34 @@ impl Llm {
         })
     }
 
-    /// What hides the personal data of the sources; `None` where all is sent as it is.
-    fn mask(&self, sources: &[SourceText]) -> Result<Option<Mask>, LlmError> {
+    fn check_size(&self, texts: &[&str]) -> Result<(), LlmError> {
+        let chars = texts.iter().map(|text| text.chars().count()).sum();
+        let limit = self.settings.max_input_chars;
+        match chars > limit {
+            true => Err(LlmError::InputTooLarge { chars, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the tokens of a completion.
+    fn count(&self, completion: &Completion) -> Usage {
+        let usage = completion.usage.unwrap_or_default();
+        let counts = [
+            (&self.prompt_tokens, usage.prompt_tokens),
+            (&self.completion_tokens, usage.completion_tokens),
+        ];
+        for (count, tokens) in counts {
+            count.fetch_add(tokens, Ordering::Relaxed);
+        }
+        usage
+    }
+
+    /// What hides the personal data of texts; `None` where all is sent as it is.
+    fn mask(&self, texts: &[&str]) -> Result<Option<Mask>, LlmError> {
         if self.settings.pii == Pii::Allow {
             return Ok(None);
         }
-        let mask = Mask::of(sources.iter().map(|source| source.text.as_str()));
+        let mask = Mask::of(texts.iter().copied());
         let kinds: Vec<String> = mask.kinds().iter().map(ToString::to_string).collect();
         if self.settings.pii == Pii::Block && !kinds.is_empty() {
             return Err(LlmError::Private {
@@ -435,7 +454,7 @@ impl Llm {
         &self,
         model: &str,
         prompt: &Rendered,
-        sources: &[SourceText],
+        schema: &serde_json::Value,
     ) -> Result<Completion, LlmError> {
         let settings = &self.settings;
         let mut attempts = Attempts::new(Patience {
@@ -454,7 +473,7 @@ impl Llm {
             let slot = self.slots.acquire().await;
             let timeout = attempts.timeout()?;
             self.spend_call()?;
-            let body = serde_json::to_string(&dialect.request(settings, model, prompt, sources))
+            let body = serde_json::to_string(&dialect.request(settings, model, prompt, schema))
                 .map_err(|error| HttpError::Settings(error.to_string()))?;
             match self.http.attempt(body, timeout).await {
                 Ok(body) => {

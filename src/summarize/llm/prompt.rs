@@ -14,9 +14,9 @@ const DEFAULT_NAME: &str = "merge-v2";
 const DEFAULT: &str = include_str!("../prompts/merge-v2.en.md");
 const DEFAULT_HAN: &str = include_str!("../prompts/merge-v2.zh.md");
 
-/// Templates that are known to render.
+/// A template in one language or two, and its version.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct Template {
     source: String,
     /// The one for memories in Chinese, if there is one.
     han: Option<String>,
@@ -30,6 +30,76 @@ pub(super) struct Rendered {
     pub(super) user: String,
 }
 
+impl Template {
+    pub(super) fn new(name: &str, source: String, han: Option<String>) -> Self {
+        let mut hash = Sha256::new_with_prefix(&source);
+        han.iter().for_each(|han| hash.update(han));
+        let hash = format!("{:x}", hash.finalize());
+        Self {
+            version: format!("{name}@{}", &hash[..12]),
+            source,
+            han,
+        }
+    }
+
+    /// The template of a file, named as the file.
+    pub(super) fn of_file(path: &Path) -> Result<Self, LlmError> {
+        let source = std::fs::read_to_string(path)
+            .map_err(|error| LlmError::Template(format!("{}: {error}", path.display())))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Self::new(&name, source, None))
+    }
+
+    /// Its name and the beginning of the SHA-256 of its text.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The template in the language of the memories, as far as there is one.
+    fn text(&self, sources: &[SourceText]) -> &str {
+        let chars = || sources.iter().flat_map(|source| source.text.chars());
+        let han = chars().filter(|c| is_han(*c)).count();
+        let kana = chars().any(is_kana);
+        let letters = chars().filter(|c| c.is_alphabetic()).count();
+        match &self.han {
+            Some(template) if !kana && 2 * han > letters => template,
+            _ => &self.source,
+        }
+    }
+
+    /// Its blocks `system` and `user`, of which neither may be empty, with these values.
+    fn render(&self, sources: &[SourceText], values: Value) -> Result<Rendered, LlmError> {
+        let failed =
+            |error: minijinja::Error| LlmError::Template(format!("{}: {error}", self.version));
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut rendered = environment
+            .template_from_str(self.text(sources))
+            .and_then(|template| template.render_captured(values))
+            .map_err(failed)?;
+        let mut block = |name: &str| {
+            let text = rendered
+                .with_state_mut(|state| state.render_block(name))
+                .map_err(failed)?;
+            if text.trim().is_empty() {
+                return Err(LlmError::Template(format!(
+                    "{}: block {name} is empty",
+                    self.version
+                )));
+            }
+            Ok(text)
+        };
+        Ok(Rendered {
+            system: block("system")?,
+            user: block("user")?,
+        })
+    }
+}
+
+/// The template that asks for one text; it is known to render.
+#[derive(Debug)]
+pub(super) struct Prompt(Template);
+
 impl Prompt {
     /// The template of the file, or the built-in one.
     ///
@@ -37,28 +107,18 @@ impl Prompt {
     /// The file cannot be read, or it does not render: a syntax error, an unknown variable, or one
     /// of the blocks `system` and `user` missing or empty.
     pub(super) fn load(path: Option<&Path>) -> Result<Self, LlmError> {
-        let Some(path) = path else {
-            return Self::new(
+        Self::of(match path {
+            None => Template::new(
                 DEFAULT_NAME,
                 DEFAULT.to_owned(),
                 Some(DEFAULT_HAN.to_owned()),
-            );
-        };
-        let source = std::fs::read_to_string(path)
-            .map_err(|error| LlmError::Template(format!("{}: {error}", path.display())))?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::new(&name, source, None)
+            ),
+            Some(path) => Template::of_file(path)?,
+        })
     }
 
-    fn new(name: &str, source: String, han: Option<String>) -> Result<Self, LlmError> {
-        let mut hash = Sha256::new_with_prefix(&source);
-        han.iter().for_each(|han| hash.update(han));
-        let hash = format!("{:x}", hash.finalize());
-        let prompt = Self {
-            version: format!("{name}@{}", &hash[..12]),
-            source,
-            han,
-        };
+    fn of(template: Template) -> Result<Self, LlmError> {
+        let prompt = Self(template);
         // Every branch once, so that a faulty template fails at the start and not in mid-run.
         for text in ["text", "记忆"] {
             let sources = [SourceText {
@@ -79,53 +139,37 @@ impl Prompt {
 
     /// Template name and the beginning of the SHA-256 of its text.
     pub(super) fn version(&self) -> &str {
-        &self.version
-    }
-
-    /// The template in the language of the memories, as far as there is one.
-    fn template(&self, sources: &[SourceText]) -> &str {
-        let chars = || sources.iter().flat_map(|source| source.text.chars());
-        let han = chars().filter(|c| is_han(*c)).count();
-        let kana = chars().any(is_kana);
-        let letters = chars().filter(|c| c.is_alphabetic()).count();
-        match &self.han {
-            Some(template) if !kana && 2 * han > letters => template,
-            _ => &self.source,
-        }
+        self.0.version()
     }
 
     pub(super) fn render(&self, request: &Request<'_>) -> Result<Rendered, LlmError> {
-        let failed =
-            |error: minijinja::Error| LlmError::Template(format!("{}: {error}", self.version));
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        let mut rendered = environment
-            .template_from_str(self.template(request.sources))
-            .and_then(|template| {
-                template.render_captured(context! {
-                    memory_type => quoted(request.memory_type),
-                    sources => listed(request.sources),
-                    fault => request.fault.map_or(Value::from(()), |fault| quoted(fault).into()),
-                })
-            })
-            .map_err(failed)?;
-        let mut block = |name: &str| {
-            let text = rendered
-                .with_state_mut(|state| state.render_block(name))
-                .map_err(failed)?;
-            if text.trim().is_empty() {
-                return Err(LlmError::Template(format!(
-                    "{}: block {name} is empty",
-                    self.version
-                )));
-            }
-            Ok(text)
+        let values = context! {
+            memory_type => quoted(request.memory_type),
+            sources => listed(request.sources),
+            fault => request.fault.map_or(Value::from(()), |fault| quoted(fault).into()),
         };
-        Ok(Rendered {
-            system: block("system")?,
-            user: block("user")?,
-        })
+        self.0.render(request.sources, values)
     }
+}
+
+/// The question how good `result` is in the place of `sources`.
+pub(super) fn grading(
+    template: &Template,
+    sources: &[SourceText],
+    result: &str,
+    history: &[String],
+) -> Result<Rendered, LlmError> {
+    let history: Vec<String> = history.iter().map(|text| quoted(text)).collect();
+    let history = match history[..] {
+        [] => Value::from(()),
+        _ => format!("[\n{}\n]", history.join(",\n")).into(),
+    };
+    let values = context! {
+        sources => listed(sources),
+        result => quoted(result),
+        history => history,
+    };
+    template.render(sources, values)
 }
 
 /// The memories as a JSON array, one a line.
@@ -252,7 +296,7 @@ mod tests {
         assert!(system("Ana likes tea.").starts_with("You look after"));
         assert!(system("安娜喜欢茶，工作用Python").starts_with("你负责"));
         assert!(system("彼女は緑茶が好きです").starts_with("You look after"));
-        let own = Prompt::new("t", DEFAULT.to_owned(), None).unwrap();
+        let own = Prompt::of(Template::new("t", DEFAULT.to_owned(), None)).unwrap();
         let sources = [source("m1", "安娜喜欢茶")];
         let rendered = own.render(&request(&sources, None)).unwrap();
         assert!(rendered.system.starts_with("You look after"));
@@ -288,7 +332,7 @@ mod tests {
             "{% block system %}s{% endblock %}{% block user %}{% if fault %}{{ x }}{% endif %}u{% endblock %}",
             "{% block system %}",
         ] {
-            let result = Prompt::new("t", source.to_owned(), None);
+            let result = Prompt::of(Template::new("t", source.to_owned(), None));
             assert!(
                 matches!(result, Err(LlmError::Template(_))),
                 "{source}: {result:?}"

@@ -99,7 +99,7 @@ impl Dialect {
         settings: &'a LlmSettings,
         model: &'a str,
         prompt: &'a Rendered,
-        sources: &[SourceText],
+        schema: &Value,
     ) -> ChatRequest<'a> {
         let limit = settings.max_output_tokens;
         ChatRequest {
@@ -120,7 +120,7 @@ impl Dialect {
                 .then_some(limit),
             temperature: settings.temperature.filter(|_| self.temperature),
             response_format: match self.format {
-                Format::Schema => Some(schema(sources)),
+                Format::Schema => Some(schema.clone()),
                 Format::JsonObject => Some(json!({ "type": "json_object" })),
                 Format::Unsaid => None,
             },
@@ -129,7 +129,7 @@ impl Dialect {
 }
 
 /// The form of the answer; `answer::read` checks the same, as servers may ignore it.
-fn schema(sources: &[SourceText]) -> Value {
+pub(super) fn schema(sources: &[SourceText]) -> Value {
     let ids: Vec<_> = sources.iter().map(|source| source.id.as_str()).collect();
     let id = json!({ "type": "string", "enum": ids });
     let list = |properties: &Value| {

@@ -4,6 +4,7 @@
 
 mod answers;
 mod faults;
+mod grading;
 mod questions;
 
 use std::time::Duration;
