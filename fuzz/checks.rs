@@ -1,5 +1,5 @@
 //! What must hold whatever a text is: checked by the fuzz targets with inputs that they look for,
-//! and by a property test (`tests/it/raw_bytes.rs`) with random ones.
+//! and by a property test (`tests/it/raw_bytes.rs`), which runs the targets, with random ones.
 
 use memfold::judge::{Claim, compatible_parts, judge as judge_pair};
 use memfold::memory::Verdict;

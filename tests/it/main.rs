@@ -4,6 +4,10 @@
     reason = "helpers of tests may panic, as the tests do"
 )]
 
+// The fuzz targets are run by `raw_bytes`, which stands in for the crate that they are made for.
+extern crate self as libfuzzer_sys;
+pub(crate) use raw_bytes::fuzz_target;
+
 mod cli;
 mod commit;
 mod connect;
