@@ -52,7 +52,11 @@ class Bench:
         with tempfile.NamedTemporaryFile(suffix=".npy") as pairs:
             sample = SAMPLE if len(memories.rows(0)) > self.options.whole else len(memories)
             command = [sys.executable, HERE / "ways.py", way, self.url, storage, user, str(sample), pairs.name]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+            try:
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=self.options.limit)
+            except subprocess.TimeoutExpired:
+                self.note(f"{group}/{way.replace('_', '-')}", memories, index, true, {"wall_s": self.options.limit, "cut": True})
+                return
             if done.returncode:
                 sys.exit(f"bench: {way} failed")
             run = json.loads(done.stdout)
@@ -125,6 +129,7 @@ def main():
     parser.add_argument("--many", action="store_true", help="only the cases of many users")
     parser.add_argument("--runs", type=int, default=3, help="measured runs of memfold; medians are shown")
     parser.add_argument("--whole", type=int, default=10_000, help="of more memories, slow ways are sampled or left out")
+    parser.add_argument("--limit", type=int, default=600, help="seconds after which another way is ended")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw how the costs grow, as SVG files there")

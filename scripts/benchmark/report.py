@@ -15,13 +15,18 @@ COLUMNS += ("pairs_true", "pairs_missed", "pairs_wrong")
 def facts(client) -> str:
     processor = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    modules = {module[b"name"].decode(): module[b"ver"] for module in client.module_list()}
+    modules = {module[b"name"].decode(): version(module[b"ver"]) for module in client.module_list()}
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, commit {commit or 'unknown'}; {os.cpu_count()} × {processor[0] if processor else '?'}, "
         f"{memory:.0f} GiB, {platform.system()}; Redis {client.info('server')['redis_version']}, "
         f"search {modules.get('search')}, JSON {modules.get('ReJSON')}; Python {platform.python_version()}"
     )
+
+
+def version(number: int) -> str:
+    """A module's version as people write it: 21005 is 2.10.5."""
+    return f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
 
 
 def table(rows: list[dict]) -> str:
@@ -37,7 +42,7 @@ def table(rows: list[dict]) -> str:
             base[group, row["n"], row["index"]] = row["wall_s"]
         ours = base.get((group, row["n"], row["index"]))
         ratio = "" if way == "memfold" or not ours else f"{row['wall_s'] / ours:.1f}"
-        about = "≈ " if row.get("estimated") else ""
+        about = "≈ " if row.get("estimated") else "> " if row.get("cut") else ""
 
         def missed(row=row) -> str:
             known = row["pairs_missed"] is not None
