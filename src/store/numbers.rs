@@ -69,6 +69,12 @@ impl Array<'_> {
     /// Reads digits and says how many there are.
     fn digits(&mut self, digits: &mut Digits) -> usize {
         let start = self.at;
+        while let Some(eight) = self.text.as_bytes()[self.at..].first_chunk()
+            && let Some(number) = eight_digits(*eight)
+        {
+            digits.push_eight(number);
+            self.at += 8;
+        }
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             digits.push(digit - b'0');
             self.at += 1;
@@ -119,6 +125,26 @@ impl Array<'_> {
     }
 }
 
+/// The number that eight digits make; `None` where one of the bytes is no digit.
+///
+/// The bytes are tested and added up side by side within one word: first neighbours to pairs, then
+/// pairs to fours, then both fours (D. Lemire, *Number parsing at a gigabyte per second*, 2021).
+fn eight_digits(bytes: [u8; 8]) -> Option<u32> {
+    const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const ENDS: u64 = 0x0000_00ff_0000_00ff;
+    let word = u64::from_le_bytes(bytes);
+    // Digits are 0x30 to 0x39: they have a 3 above, and still have it with 6 more.
+    let above = (word & HIGH) | ((word.wrapping_add(0x0606_0606_0606_0606) & HIGH) >> 4);
+    if above != 0x3333_3333_3333_3333 {
+        return None;
+    }
+    let digits = word - 0x3030_3030_3030_3030;
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let first = (pairs & ENDS).wrapping_mul(100 + (1_000_000 << 32));
+    let second = (pairs >> 16 & ENDS).wrapping_mul(1 + (10_000 << 32));
+    Some((first.wrapping_add(second) >> 32) as u32)
+}
+
 /// The digits of a number as one whole number.
 #[derive(Default)]
 struct Digits {
@@ -131,6 +157,19 @@ impl Digits {
     fn push(&mut self, digit: u8) {
         self.number = self.number.wrapping_mul(10).wrapping_add(digit.into());
         self.count += u32::from(self.number != 0 || self.count > 0);
+    }
+
+    fn push_eight(&mut self, eight: u32) {
+        let first = self.count == 0;
+        self.number = self
+            .number
+            .wrapping_mul(100_000_000)
+            .wrapping_add(eight.into());
+        self.count += match eight.checked_ilog10() {
+            Some(more) if first => more + 1,
+            None if first => 0,
+            _ => 8,
+        };
     }
 
     /// The f32 that is nearest to the number times 10 to `exponent`; `None` where an f64 on the way
@@ -154,7 +193,7 @@ impl Digits {
 mod tests {
     use proptest::prelude::*;
 
-    use super::parse;
+    use super::{eight_digits, parse};
 
     #[test]
     fn only_arrays_of_numbers_are_read() {
@@ -178,6 +217,27 @@ mod tests {
             parse("[1e400,-1e39,1e-400]", 3).unwrap(),
             [f32::INFINITY, f32::NEG_INFINITY, 0.0]
         );
+    }
+
+    #[test]
+    fn eight_digits_are_one_number() {
+        for (text, number) in [
+            ("00000000", Some(0)),
+            ("12345678", Some(12_345_678)),
+            ("99999999", Some(99_999_999)),
+            ("00000001", Some(1)),
+            ("10000000", Some(10_000_000)),
+        ] {
+            assert_eq!(eight_digits(text.as_bytes().try_into().unwrap()), number);
+        }
+        // Every other byte at every place.
+        for place in 0..8 {
+            for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+                let mut bytes = *b"98765432";
+                bytes[place] = byte;
+                assert_eq!(eight_digits(bytes), None, "{bytes:?}");
+            }
+        }
     }
 
     proptest! {
