@@ -10,7 +10,9 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use crate::memory::Threshold;
@@ -158,6 +160,17 @@ impl Settings {
         self.index.as_deref().unwrap_or(self.layout.kind().index)
     }
 
+    /// Threads for comparing and judging: as many as are set, else one for each core.
+    pub fn threads(&self) -> NonZero<usize> {
+        let cores = || thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        self.threads.unwrap_or_else(cores)
+    }
+
+    /// Threads for a model that runs in this process.
+    pub fn embed_threads(&self) -> usize {
+        self.embed_threads.unwrap_or_else(|| self.threads()).get()
+    }
+
     /// True if an LLM is to write the texts that no source says by itself.
     pub fn uses_llm(&self) -> bool {
         match self.summarizer {
@@ -213,9 +226,6 @@ impl Settings {
         }
         if self.concurrency == 0 || self.probe_every.is_zero() || self.period.is_zero() {
             return conflict("concurrency, probe_every and period must be more than nothing");
-        }
-        if self.embed_threads == 0 {
-            return conflict("embed_threads must be at least 1");
         }
         self.check_http()
     }

@@ -157,7 +157,7 @@ pub(super) fn onnx(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Embedde
         ));
     };
     let manifest = manifest(&settings.model)?;
-    let model = Onnx::load(runtime, manifest, dir, settings.embed_threads)?;
+    let model = Onnx::load(runtime, manifest, dir, settings.embed_threads())?;
     Ok(Some(Arc::new(model)))
 }
 
@@ -171,7 +171,7 @@ pub(super) fn nli(settings: &Settings) -> anyhow::Result<Option<Arc<Nli>>> {
             "--nli-model-dir is set, but not what runs it: set --onnxruntime",
         ));
     };
-    let nli = Nli::load(runtime, dir, settings.embed_threads)?;
+    let nli = Nli::load(runtime, dir, settings.embed_threads())?;
     Ok(Some(Arc::new(nli)))
 }
 
@@ -323,6 +323,7 @@ pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -
         ttl: settings.ttl,
         max_memory: settings.max_memory.map(|size| size.0),
         pace: Pace::Quick,
+        threads: settings.threads(),
         conflicts: settings.conflicts,
         max_retire: settings.max_retire,
         max_retire_day: settings.max_retire_day,

@@ -150,7 +150,7 @@ impl Model {
                         | "model_dir"
                         | "nli_model_dir"
                         | "onnxruntime"
-                        | "embed_threads"
+                        | "threads"
                         | "distance"
                         | "llm_url"
                         | "summarizer"

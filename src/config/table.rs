@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -171,6 +172,8 @@ settings! {
         max_group_chars ("COUNT"): usize = "24000";
         /// Most memory that planning for one user may take, such as 2GiB; larger users are refused with the size they need
         max_memory ("SIZE"): Option<Bytes> = "";
+        /// Threads that comparing, judging and the model may use; unset = as many as there are cores for the process
+        threads ("COUNT"): Option<NonZero<usize>> = "";
         /// What to do with memories that expire at different times: never merge them, or let the result expire with the first or the last
         ttl ("RULE"): TtlRule = "keep-apart";
         /// What to do with an old value and a new one: keep both (see `memfold conflicts`), or let the newest win and keep the others as its history
@@ -183,8 +186,8 @@ settings! {
         model_dir ("DIR"): Option<PathBuf> = "";
         /// Path of the ONNX Runtime library (libonnxruntime.so)
         onnxruntime ("FILE"): Option<PathBuf> = "";
-        /// Threads that the model may use
-        embed_threads ("COUNT"): usize = "1";
+        /// Threads that the model may use; unset = --threads
+        embed_threads ("COUNT"): Option<NonZero<usize>> = "";
         /// Base URL of an embedding server to use instead (OpenAI-compatible, such as http://localhost:8080/v1, or TEI's http://localhost:8080/embed)
         embed_url ("URL"): Option<SecretUrl> = "";
         /// Its API key; better kept in the environment or file

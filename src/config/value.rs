@@ -1,6 +1,7 @@
 //! The types that a setting can have, each with one text form for flags, environment and file.
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,6 +105,17 @@ macro_rules! numbers {
 }
 
 numbers!(usize, u8, u32, u64);
+
+impl Value for NonZero<usize> {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| "expected a whole number of at least 1".to_owned())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
 
 impl Value for OffPeak {
     fn parse(text: &str) -> Result<Self, String> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZero;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ndarray::ArrayView2;
 
@@ -20,6 +21,14 @@ pub struct Pair {
     /// Their cosine distance, 0 … 2; exactly 0 for equal rows.
     pub distance: f64,
 }
+
+/// There are more pairs within the threshold than may be held: so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} pairs are within the threshold")]
+pub struct TooManyPairs(pub usize);
+
+/// Pairs that a thread finds before it tells the others.
+const TOLD: usize = 256;
 
 /// Bands a thread, so that the threads end at about the same time.
 const BANDS: usize = 4;
@@ -72,7 +81,10 @@ pub fn join_changed(
     threads: NonZero<usize>,
 ) -> Vec<Pair> {
     assert_eq!(changed.len(), vectors.nrows(), "one mark for each row");
-    Rows::new(vectors, threads).join_changed(known, changed, threshold)
+    let rows = Rows::new(vectors, threads);
+    // There are not so many pairs.
+    rows.join_changed(known, changed, threshold, usize::MAX)
+        .unwrap_or_default()
 }
 
 /// [`threshold_join`] by each instruction set that this processor has, and in each way: by the codes
@@ -95,7 +107,8 @@ pub fn joins(
                 Some(length) => Screen::forced(&rows, used, threshold, length),
                 None => Screen::plain(&rows, used, threshold),
             };
-            rows.join_on(&screen, all, threshold)
+            rows.join_on(&screen, all, threshold, usize::MAX)
+                .unwrap_or_default()
         };
         each(&format!("{}, codes", kernel.name()), &|| join(None));
         for &length in sketches {
@@ -174,46 +187,78 @@ impl<'a> Rows<'a> {
 
     /// See [`threshold_join`].
     pub(super) fn join(&self, threshold: f64) -> Vec<Pair> {
-        self.join_changed(&[], &vec![true; self.squares.len()], threshold)
+        let all = vec![true; self.squares.len()];
+        // There are not so many pairs.
+        self.join_changed(&[], &all, threshold, usize::MAX)
+            .unwrap_or_default()
     }
 
     /// See [`join_changed`]. Known pairs of rows that do not take part are dropped as well.
+    ///
+    /// More than `most` pairs are counted and not held.
     pub(super) fn join_changed(
         &self,
         known: &[Pair],
         changed: &[bool],
         threshold: f64,
-    ) -> Vec<Pair> {
+        most: usize,
+    ) -> Result<Vec<Pair>, TooManyPairs> {
         let used = (0..changed.len()).filter(|&row| self.takes_part(row));
         let (mut used, others): (Vec<usize>, Vec<usize>) = used.partition(|&row| changed[row]);
         let first = used.len();
         used.extend(others);
-        let mut pairs = self.join_first(first, used, threshold);
         let same = |row: u32| !changed[row as usize] && self.takes_part(row as usize);
         let stays = |pair: &&Pair| same(pair.a) && same(pair.b) && pair.distance <= threshold;
+        let staying = known.iter().filter(stays).count();
+        let found = self.join_first(first, used, threshold, most.saturating_sub(staying));
+        let mut pairs = found.map_err(|TooManyPairs(found)| TooManyPairs(found + staying))?;
+        if pairs.len() + staying > most {
+            return Err(TooManyPairs(pairs.len() + staying));
+        }
         pairs.extend(known.iter().filter(stays));
         pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
-        pairs
+        Ok(pairs)
     }
 
     /// The pairs of the `first` of some rows with each other and with all later ones, in no order.
-    fn join_first(&self, first: usize, used: Vec<usize>, threshold: f64) -> Vec<Pair> {
+    fn join_first(
+        &self,
+        first: usize,
+        used: Vec<usize>,
+        threshold: f64,
+        most: usize,
+    ) -> Result<Vec<Pair>, TooManyPairs> {
         if threshold.is_nan() || threshold < 0.0 {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let screen = Screen::new(self, used, first, threshold);
-        self.join_on(&screen, first, threshold)
+        self.join_on(&screen, first, threshold, most)
     }
 
     /// The pairs among those that pass a screen, one of each in the `first` slots.
-    fn join_on(&self, screen: &Screen, first: usize, threshold: f64) -> Vec<Pair> {
+    fn join_on(
+        &self,
+        screen: &Screen,
+        first: usize,
+        threshold: f64,
+        most: usize,
+    ) -> Result<Vec<Pair>, TooManyPairs> {
+        let told = AtomicUsize::new(0);
         let even = first / (BANDS * self.threads.get());
         let band = screen.band().min(even).max(1).next_multiple_of(BAND_UNIT);
         let found = threads::map(self.threads, first.div_ceil(band), |number| {
             let mut pairs = Vec::new();
+            let (mut count, mut too_many) = (0, false);
             screen.scan(number * band..first.min((number + 1) * band), |a, b| {
                 let distance = self.distance(a, b);
-                if distance <= threshold {
+                let near = distance <= threshold;
+                count += usize::from(near);
+                if near && count % TOLD == 0 {
+                    too_many |= told.fetch_add(TOLD, Ordering::Relaxed) + TOLD > most;
+                }
+                if too_many {
+                    pairs = Vec::new();
+                } else if near {
                     pairs.push(Pair {
                         a: a.min(b) as u32,
                         b: a.max(b) as u32,
@@ -221,12 +266,17 @@ impl<'a> Rows<'a> {
                     });
                 }
             });
-            pairs
+            too_many |= told.fetch_add(count % TOLD, Ordering::Relaxed) + count % TOLD > most;
+            if too_many { Vec::new() } else { pairs }
         });
+        let count = told.into_inner();
+        if count > most {
+            return Err(TooManyPairs(count));
+        }
         // The memory of a part is given back before the next one is copied.
         let mut pairs = Vec::with_capacity(found.iter().map(Vec::len).sum());
         found.into_iter().for_each(|part| pairs.extend(part));
-        pairs
+        Ok(pairs)
     }
 }
 
@@ -357,7 +407,9 @@ mod tests {
                 assert_eq!(rows.join(threshold), expected, "{kernel:?}");
                 for length in [8, 64] {
                     let screen = Screen::forced(&rows, used.clone(), threshold, length);
-                    let mut found = rows.join_on(&screen, used.len(), threshold);
+                    let mut found = rows
+                        .join_on(&screen, used.len(), threshold, usize::MAX)
+                        .unwrap();
                     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
                     assert_eq!(found, expected, "{kernel:?}, sketches of {length}");
                 }

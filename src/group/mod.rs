@@ -13,7 +13,7 @@ mod threads;
 
 #[doc(hidden)]
 pub use join::joins;
-pub use join::{Pair, join_changed, threshold_join};
+pub use join::{Pair, TooManyPairs, join_changed, threshold_join};
 pub use linkage::complete_linkage;
 
 use std::cmp::Ordering;
@@ -54,9 +54,33 @@ pub fn group(
     cap: usize,
     threads: NonZero<usize>,
 ) -> Vec<Vec<u32>> {
-    let none = Compared::default();
-    group_changed(vectors, classes, readable, &none, threshold, cap, threads).0
+    let rule = Rule {
+        threshold,
+        cap,
+        threads,
+        most_pairs: usize::MAX,
+    };
+    let found = group_changed(vectors, classes, readable, &Compared::default(), rule);
+    // There are not so many pairs.
+    found.map(|(groups, _)| groups).unwrap_or_default()
 }
+
+/// How rows are grouped, and what that may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Greatest cosine distance between two members of a group, inclusive.
+    pub threshold: f64,
+    /// Different texts of a group at most.
+    pub cap: usize,
+    /// Threads to use.
+    pub threads: NonZero<usize>,
+    /// Pairs within the threshold at most, see [`BYTES_A_PAIR`].
+    pub most_pairs: usize,
+}
+
+/// Memory that grouping takes for a pair within the threshold, at most about: to find it, to sort
+/// it, and to count it between two clusters.
+pub const BYTES_A_PAIR: u64 = 64;
 
 /// Pairs a row beyond which it is not kept what was compared: finding them again is cheaper.
 const KNOWN_PAIRS: usize = 8;
@@ -104,6 +128,9 @@ impl Compared {
 /// earlier time: rows that were compared then and have the same vectors now, and all pairs of them
 /// within the same threshold. With k other rows among n this takes time k · n.
 ///
+/// # Errors
+/// [`TooManyPairs`] if more are within the threshold than the rule allows.
+///
 /// # Panics
 /// If `classes` or `readable` has another length than `vectors` has rows, or something known names
 /// no row.
@@ -112,16 +139,15 @@ pub fn group_changed(
     classes: &[usize],
     readable: &[bool],
     known: &Compared,
-    threshold: f64,
-    cap: usize,
-    threads: NonZero<usize>,
-) -> (Vec<Vec<u32>>, Compared) {
+    rule: Rule,
+) -> Result<(Vec<Vec<u32>>, Compared), TooManyPairs> {
     let n = vectors.nrows();
     assert!(
         classes.len() == n && readable.len() == n,
         "one class and one mark for each row"
     );
-    let mut rows = Rows::new(vectors, threads);
+    let cap = rule.cap;
+    let mut rows = Rows::new(vectors, rule.threads);
 
     let mut groups = Vec::new();
     let mut placed = Vec::new();
@@ -161,7 +187,7 @@ pub fn group_changed(
         .rows
         .iter()
         .for_each(|&row| changed[row as usize] = false);
-    let pairs = rows.join_changed(&known.pairs, &changed, threshold);
+    let pairs = rows.join_changed(&known.pairs, &changed, rule.threshold, rule.most_pairs)?;
     let mut compared = Compared::default();
     if pairs.len() <= KNOWN_PAIRS * n {
         let used = (0..n).filter(|&row| rows.takes_part(row));
@@ -177,7 +203,7 @@ pub fn group_changed(
                 .collect(),
         );
     }
-    (sorted(groups), compared)
+    Ok((sorted(groups), compared))
 }
 
 /// The classes by name, each with its rows, ascending.
@@ -288,6 +314,13 @@ mod tests {
 
     const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
 
+    const RULE: Rule = Rule {
+        threshold: 0.1,
+        cap: 10,
+        threads: THREADS,
+        most_pairs: usize::MAX,
+    };
+
     fn group(
         vectors: ArrayView2<'_, f32>,
         twins: &[usize],
@@ -382,6 +415,31 @@ mod tests {
     }
 
     #[test]
+    fn a_dense_cloud_is_refused_with_the_number_of_its_pairs() {
+        let n = 1_500;
+        let rows = Array2::from_shape_fn((n, 3), |(row, at)| 1.0 + (row * at) as f32 / 1e5);
+        let texts: Vec<usize> = (0..n).collect();
+        let pairs = n * (n - 1) / 2;
+        let found = |known: &Compared, most_pairs| {
+            let rule = Rule { most_pairs, ..RULE };
+            group_changed(rows.view(), &texts, &vec![true; n], known, rule)
+        };
+        let all = found(&Compared::default(), pairs).unwrap();
+        assert!(all.0.iter().all(|group| group.len() <= RULE.cap));
+        for most in [0, 1, pairs / 2, pairs - 1] {
+            let refused = found(&Compared::default(), most);
+            assert_eq!(refused, Err(TooManyPairs(pairs)), "{most}");
+        }
+        // What is known counts as well.
+        let known = Compared {
+            rows: (0..n as u32 / 2).collect(),
+            pairs: threshold_join(rows.slice(ndarray::s![..n / 2, ..]), 0.1, THREADS),
+        };
+        assert_eq!(found(&known, pairs - 1), Err(TooManyPairs(pairs)));
+        assert_eq!(found(&known, pairs), Ok(all));
+    }
+
+    #[test]
     fn a_rest_beyond_the_cap_goes_with_its_neighbours() {
         let mut rows = Array2::ones((6, 2));
         rows.row_mut(5)[1] = 1.1;
@@ -422,7 +480,7 @@ mod tests {
             let (old, new) = (near_rows(n, 12, seed), near_rows(n, 12, seed ^ 1));
             let readable = vec![true; n];
             let group = |rows: &Array2<f32>, twins: &[usize], known: &Compared| {
-                group_changed(rows.view(), &twins[..n], &readable, known, 0.1, 10, THREADS)
+                group_changed(rows.view(), &twins[..n], &readable, known, RULE).unwrap()
             };
             let (_, mut known) = group(&old, &twins, &Compared::default());
             let mut rows = old.clone();

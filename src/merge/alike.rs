@@ -1,6 +1,7 @@
 //! Classes of memories that one text stands for, found by their words and not by their vectors.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZero;
 
 use super::judged::{EPISODIC, claim};
 use super::parallel;
@@ -33,20 +34,20 @@ pub(super) struct Chain {
 ///
 /// Two writings of one fact, such as traditional and simplified Chinese or a text and the same with
 /// one detail more, may be far from each other in the space of a model, or unreadable to it.
-pub(super) fn alike(memories: &[Memory], rows: &[usize]) -> Alike {
+pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>) -> Alike {
     let memory = |i: usize| &memories[rows[i]];
-    let mut classes = twins(memories, rows);
+    let mut classes = twins(memories, rows, threads);
     let firsts: Vec<usize> = (0..rows.len()).filter(|&i| classes[i] == i).collect();
-    let carrying = parallel::map(&firsts, |&i| words::carrying(&memory(i).text));
+    let carrying = parallel::map(threads, &firsts, |&i| words::carrying(&memory(i).text));
     let proposals = words::propose(&carrying);
 
-    for (absorbed, keep) in absorbed(&firsts, &proposals.containing, &memory) {
+    for (absorbed, keep) in absorbed(&firsts, &proposals.containing, &memory, threads) {
         for class in classes.iter_mut().filter(|class| **class == absorbed) {
             *class = keep;
         }
     }
-    let meeting = with_rivals(&firsts, proposals.meeting, &memory);
-    let (chains, undated) = values(&classes, &firsts, &meeting, &memory);
+    let meeting = with_rivals(&firsts, proposals.meeting, &memory, threads);
+    let (chains, undated) = values(&classes, &firsts, &meeting, &memory, threads);
     Alike {
         classes,
         chains,
@@ -59,9 +60,10 @@ fn absorbed<'a>(
     firsts: &[usize],
     pairs: &[(usize, usize)],
     memory: &(impl Fn(usize) -> &'a Memory + Sync),
+    threads: NonZero<usize>,
 ) -> Vec<(usize, usize)> {
-    let read = read(pairs, |i| claim(memory(firsts[i])));
-    let same = parallel::map(pairs, |(short, long)| {
+    let read = read(pairs, |i| claim(memory(firsts[i])), threads);
+    let same = parallel::map(threads, pairs, |(short, long)| {
         let (a, b) = (&read[long], &read[short]);
         (a.contains(b) || b.contains(a)) && a.judge(b).verdict == Verdict::Same
     });
@@ -89,8 +91,9 @@ fn with_rivals<'a>(
     firsts: &[usize],
     mut pairs: Vec<(usize, usize)>,
     memory: &(impl Fn(usize) -> &'a Memory + Sync),
+    threads: NonZero<usize>,
 ) -> Vec<(usize, usize)> {
-    let held = parallel::map(firsts, |&i| {
+    let held = parallel::map(threads, firsts, |&i| {
         let text = normalize::normalize(&memory(i).text).to_lowercase();
         held::held(&text).map(|held| (held.what, held.owner))
     });
@@ -119,6 +122,7 @@ fn values<'a>(
     firsts: &[usize],
     meeting: &[(usize, usize)],
     memory: &(impl Fn(usize) -> &'a Memory + Sync),
+    threads: NonZero<usize>,
 ) -> (Vec<Chain>, Vec<Chain>) {
     let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (row, class) in classes.iter().enumerate() {
@@ -126,7 +130,7 @@ fn values<'a>(
     }
     // What happened is told with its day: it is not replaced by what happened on another one.
     let lasting = |i: usize| memory(i).partition.memory_type != EPISODIC;
-    let valued = parallel::map(firsts, |&i| {
+    let valued = parallel::map(threads, firsts, |&i| {
         let text = memory(i).text.to_lowercase();
         lasting(i) && (update::may_be_value(&text) || held::may_be_held(&text))
     });
@@ -144,8 +148,8 @@ fn values<'a>(
             said_at: None,
         })
     };
-    let read = read(&pairs, value);
-    let judged = parallel::map(&pairs, |(a, b)| {
+    let read = read(&pairs, value, threads);
+    let judged = parallel::map(threads, &pairs, |(a, b)| {
         let (a, b) = (&read[a], &read[b]);
         let found = a.update(b).is_some() || a.contradicts(b);
         found
@@ -215,17 +219,20 @@ fn findings(keeps: &[usize], found: &HashMap<(usize, usize), Judgement>) -> Vec<
 fn read<'a>(
     pairs: &[(usize, usize)],
     claim: impl Fn(usize) -> Claim<'a> + Sync,
+    threads: NonZero<usize>,
 ) -> HashMap<usize, Reading> {
     let mut involved: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
     involved.sort_unstable();
     involved.dedup();
-    let readings = parallel::map(&involved, |&i| Reading::of(claim(i)));
+    let readings = parallel::map(threads, &involved, |&i| Reading::of(claim(i)));
     involved.into_iter().zip(readings).collect()
 }
 
 /// For each row the first one of its normalised text.
-fn twins(memories: &[Memory], rows: &[usize]) -> Vec<usize> {
-    let forms = parallel::map(rows, |&row| normalize::normalize(&memories[row].text));
+fn twins(memories: &[Memory], rows: &[usize], threads: NonZero<usize>) -> Vec<usize> {
+    let forms = parallel::map(threads, rows, |&row| {
+        normalize::normalize(&memories[row].text)
+    });
     let mut first: HashMap<&str, usize> = HashMap::new();
     forms
         .iter()
@@ -294,7 +301,7 @@ mod tests {
         ];
         let memories: Vec<Memory> = texts.iter().map(|text| memory(text)).collect();
         let rows: Vec<usize> = (0..texts.len()).collect();
-        let classes = alike(&memories, &rows).classes;
+        let classes = alike(&memories, &rows, NonZero::<usize>::MIN).classes;
         assert_eq!(classes[..4], [3, 1, 3, 3]);
         assert_eq!(classes[4], classes[6]);
         assert_eq!(classes[5], 5);

@@ -1,9 +1,7 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -14,15 +12,15 @@ use super::judged::{Judged, Part, Together};
 use super::known::Known;
 use super::space::{self, Space};
 use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
-use crate::group::{self, Compared};
+use crate::group::{self, BYTES_A_PAIR, Compared, Rule, TooManyPairs};
 use crate::judge::{self, normalize};
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
 };
-use crate::store;
-use crate::store::snapshot::{Snapshot, snapshot_within};
+use crate::store::snapshot::{Snapshot, memory_needed, snapshot_within};
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
+use crate::store::{self, StoreError};
 use crate::summarize::orders::gives_orders;
 
 /// Memories of which some will surely have to be judged.
@@ -199,7 +197,7 @@ impl Pipeline {
     ) -> Result<Draft, MergeError> {
         let snapshot = self.read(user, progress).await?;
         progress.phase("comparing", 0);
-        Ok(self.draft_of(snapshot).await?.0)
+        Ok(self.draft_of(snapshot, false).await?.0)
     }
 
     /// Reads the user.
@@ -212,15 +210,22 @@ impl Pipeline {
         progress.phase("reading memories", 0);
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let (limit, pace) = (self.options.max_memory, self.options.pace);
-        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace).await?)
+        let listed = |memories| {
+            if memories >= MANY {
+                // Beside the reading; nothing waits for its end.
+                drop(tokio::task::spawn_blocking(judge::prepare));
+            }
+        };
+        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace, listed).await?)
     }
 
-    /// Groups and judges what was read, unless the layout objects to merging now. Also what is to
-    /// be remembered of the comparison, if it is worth it and not remembered already.
+    /// Groups and judges what was read, unless the layout objects to merging now. If asked, also what
+    /// is to `remember` of the comparison, if it is worth it and not remembered already.
     #[tracing::instrument(level = "debug", name = "compare", skip_all, fields(memories = snapshot.memories.len()))]
     pub(super) async fn draft_of(
         &self,
         snapshot: Snapshot,
+        remember: bool,
     ) -> Result<(Draft, Option<Known>), MergeError> {
         self.check_concerns().await?;
         let worth_it = snapshot.memories.len() >= Known::WORTH_IT;
@@ -231,9 +236,11 @@ impl Pipeline {
             known = Known::from_bytes(&bytes.unwrap_or_default());
         }
         let stations = self.stations();
-        let (mut draft, now_known) = stations.draft(&self.index.name, snapshot, known).await?;
+        let remember = remember && worth_it;
+        let drafted = stations.draft(&self.index.name, snapshot, known, remember);
+        let (mut draft, now_known) = drafted.await?;
         self.drop_vetoed(&mut draft).await?;
-        Ok((draft, now_known.filter(|_| worth_it)))
+        Ok((draft, now_known))
     }
 
     /// Merges that were undone are not proposed again while their members say the same, nor larger
@@ -325,18 +332,15 @@ impl Candidate {
 }
 
 impl Stations {
-    /// Groups and judges the memories of a snapshot. Also what is known of them now, if that is
-    /// anything else than what was `known`.
+    /// Groups and judges the memories of a snapshot. If that is to `remember`, also what is known of
+    /// them now, if that is anything else than what was `known`.
     pub(super) async fn draft(
         &self,
         index: &str,
         snapshot: Snapshot,
         known: Known,
+        remember: bool,
     ) -> Result<(Draft, Option<Known>), MergeError> {
-        if snapshot.memories.len() >= MANY {
-            // Beside the work that needs no judge yet; nothing waits for its end.
-            drop(tokio::task::spawn_blocking(judge::prepare));
-        }
         let asks = self.llm.is_some();
         let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
         let draft = Draft {
@@ -348,16 +352,23 @@ impl Stations {
         // On a thread of its own: comparing thousands of memories takes seconds, in which a task
         // would hold up whatever else this thread has to do, such as renewing leases.
         let this = self.clone();
-        let compared = tokio::task::spawn_blocking(move || this.compare(draft, &known)).await;
-        compared.map_err(|error| MergeError::Internal(error.to_string()))
+        let compared =
+            tokio::task::spawn_blocking(move || this.compare(draft, &known, remember)).await;
+        compared.map_err(|error| MergeError::Internal(error.to_string()))?
     }
 
     /// Groups and judges.
-    fn compare(&self, mut draft: Draft, known: &Known) -> (Draft, Option<Known>) {
+    fn compare(
+        &self,
+        mut draft: Draft,
+        known: &Known,
+        remember: bool,
+    ) -> Result<(Draft, Option<Known>), MergeError> {
         let space = self.space(&draft);
         let mut compared = known.among(&space, &draft.snapshot.memories);
-        let (found, conflicts) = self.groups(&mut draft, &mut compared);
-        let now_known = Known::of(&space, &draft.snapshot.memories, &compared);
+        let (found, conflicts) = self.groups(&mut draft, &mut compared)?;
+        let now_known = || Known::of(&space, &draft.snapshot.memories, &compared);
+        let now_known = remember.then(now_known);
         let settled = self.settle(&mut draft, conflicts);
         let mut groups = Vec::new();
         for mut rows in found {
@@ -371,7 +382,7 @@ impl Stations {
             let asks = self.llm.is_some();
             catch_unwind(AssertUnwindSafe(|| draft.judge(rows, guard, asks))).ok()
         };
-        let judged = parallel::map(&groups, judge);
+        let judged = parallel::map(self.options.threads, &groups, judge);
         for (rows, judged) in groups.into_iter().zip(judged) {
             match judged {
                 Some(judged) => self.decide(&mut draft, judged),
@@ -382,10 +393,7 @@ impl Stations {
                 }
             }
         }
-        (
-            draft,
-            Some(now_known).filter(|now_known| now_known != known),
-        )
+        Ok((draft, now_known.filter(|now_known| now_known != known)))
     }
 
     /// What distances depend on beside the memories.
@@ -417,7 +425,11 @@ impl Stations {
     ///
     /// Also the conflicts that the words of the memories show. What is known to have been compared
     /// is replaced by what was compared now.
-    fn groups(&self, draft: &mut Draft, compared: &mut Compared) -> (Vec<Vec<usize>>, Conflicting) {
+    fn groups(
+        &self,
+        draft: &mut Draft,
+        compared: &mut Compared,
+    ) -> Result<(Vec<Vec<usize>>, Conflicting), MergeError> {
         let memories = &draft.snapshot.memories;
         let known = std::mem::take(compared);
         let mut partitions: BTreeMap<&Partition, Vec<usize>> = BTreeMap::new();
@@ -433,7 +445,7 @@ impl Stations {
                 classes,
                 chains,
                 undated,
-            } = alike(memories, rows);
+            } = alike(memories, rows, self.options.threads);
             let of_partition = |chain: Chain| Chain {
                 rows: chain.rows.iter().map(|&i| rows[i]).collect(),
                 newest: rows[chain.newest],
@@ -453,10 +465,9 @@ impl Stations {
                 &classes,
                 &readable,
                 &known.within(rows),
-                draft.plan.threshold.value,
-                self.options.max_members,
-                thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
-            );
+                self.rule(draft),
+            )
+            .map_err(|TooManyPairs(pairs)| self.too_dense(draft, pairs))?;
             compared.add(of_partition, rows);
             let mut grouped = vec![false; rows.len()];
             for members in found {
@@ -479,7 +490,29 @@ impl Stations {
                 reason: Reason::Unreadable,
                 detail: detail.clone(),
             }));
-        (groups, conflicts)
+        Ok((groups, conflicts))
+    }
+
+    /// How rows are grouped.
+    fn rule(&self, draft: &Draft) -> Rule {
+        let room = |limit: u64| limit.saturating_sub(memory_taken(draft)) / BYTES_A_PAIR;
+        let most_pairs = self.options.max_memory.map(room);
+        Rule {
+            threshold: draft.plan.threshold.value,
+            cap: self.options.max_members,
+            threads: self.options.threads,
+            most_pairs: most_pairs.map_or(usize::MAX, |most| most as usize),
+        }
+    }
+
+    /// The refusal of a user whose memories are too many near each other.
+    fn too_dense(&self, draft: &Draft, pairs: usize) -> MergeError {
+        MergeError::Store(StoreError::TooLarge {
+            memories: draft.snapshot.memories.len(),
+            pairs: Some(pairs),
+            needed: memory_taken(draft) + pairs as u64 * BYTES_A_PAIR,
+            limit: self.options.max_memory.unwrap_or(u64::MAX),
+        })
     }
 
     /// Lists the conflicts, or lets the newest values win. Returns the rows that are dealt with.
@@ -619,6 +652,11 @@ impl Stations {
             Some((Reason::NoEmbedder, detail))
         }
     }
+}
+
+/// What planning takes for the memories apart from their pairs.
+fn memory_taken(draft: &Draft) -> u64 {
+    memory_needed(draft.snapshot.memories.len(), draft.vectors().ncols())
 }
 
 /// What a veto says to those who see the group again.

@@ -150,8 +150,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::group::group_changed;
     use crate::group::testing::near_rows;
+    use crate::group::{Rule, group_changed};
     use crate::memory::Digest;
 
     fn memory(key: usize, version: usize) -> Memory {
@@ -172,16 +172,13 @@ mod tests {
     fn compare(vectors: &Array2<f32>, known: &Compared) -> (Vec<Vec<u32>>, Compared) {
         let n = vectors.nrows();
         let texts: Vec<usize> = (0..n).collect();
-        let threads = NonZero::new(2).unwrap();
-        group_changed(
-            vectors.view(),
-            &texts,
-            &vec![true; n],
-            known,
-            0.1,
-            10,
-            threads,
-        )
+        let rule = Rule {
+            threshold: 0.1,
+            cap: 10,
+            threads: NonZero::new(2).unwrap(),
+            most_pairs: usize::MAX,
+        };
+        group_changed(vectors.view(), &texts, &vec![true; n], known, rule).unwrap()
     }
 
     proptest! {

@@ -27,6 +27,7 @@ mod space;
 mod tend;
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,6 +123,8 @@ pub struct MergeOptions {
     pub max_memory: Option<u64>,
     /// How fast memories are read.
     pub pace: Pace,
+    /// Threads for comparing and judging.
+    pub threads: NonZero<usize>,
     /// What becomes of old and new values.
     pub conflicts: Conflicts,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
@@ -316,7 +319,8 @@ impl Stations {
     /// # Errors
     /// [`MergeError`]: the embedder, or none where one is needed.
     pub async fn plan(&self, index: &str, snapshot: Snapshot) -> Result<Plan, MergeError> {
-        let (mut draft, _) = self.draft(index, snapshot, Known::default()).await?;
+        let drafted = self.draft(index, snapshot, Known::default(), false);
+        let (mut draft, _) = drafted.await?;
         let candidates = std::mem::take(&mut draft.candidates);
         let asked: Vec<Asked> = stream::iter(&candidates)
             .map(|candidate| {

@@ -1,4 +1,4 @@
-//! Pure work over many items on all cores, in the order of the items.
+//! Pure work over many items on some threads, in the order of the items.
 
 use std::num::NonZero;
 use std::thread;
@@ -7,15 +7,19 @@ use std::thread;
 const WORTH_IT: usize = 64;
 
 /// Applies `f` to each item; the results come in the order of the items.
-pub(super) fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    if items.len() < WORTH_IT || cores == 1 {
+pub(super) fn map<T: Sync, R: Send>(
+    threads: NonZero<usize>,
+    items: &[T],
+    f: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let threads = threads.get();
+    if items.len() < WORTH_IT || threads == 1 {
         return items.iter().map(f).collect();
     }
     let f = &f;
     thread::scope(|scope| {
         let threads: Vec<_> = items
-            .chunks(items.len().div_ceil(cores))
+            .chunks(items.len().div_ceil(threads))
             .map(|share| scope.spawn(move || share.iter().map(f).collect::<Vec<R>>()))
             .collect();
         let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
@@ -29,14 +33,17 @@ pub(super) fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::map;
+    use super::*;
 
     #[test]
     fn the_order_stays() {
-        for n in [0, 1, 63, 64, 1000] {
-            let items: Vec<usize> = (0..n).collect();
-            let doubled: Vec<usize> = items.iter().map(|i| i * 2).collect();
-            assert_eq!(map(&items, |i| i * 2), doubled);
+        for threads in [1, 2, 7] {
+            let threads = NonZero::new(threads).unwrap();
+            for n in [0, 1, 63, 64, 1000] {
+                let items: Vec<usize> = (0..n).collect();
+                let doubled: Vec<usize> = items.iter().map(|i| i * 2).collect();
+                assert_eq!(map(threads, &items, |i| i * 2), doubled);
+            }
         }
     }
 }

@@ -254,7 +254,7 @@ impl Pipeline {
             self.trim_vetoes(&snapshot).await?;
         }
         progress.phase("comparing", 0);
-        Ok((digest, Some(self.draft_of(snapshot).await?)))
+        Ok((digest, Some(self.draft_of(snapshot, true).await?)))
     }
 
     /// The digest of all that a run over the user would see: the memories, and the settings that

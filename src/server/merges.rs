@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::problem::Problem;
 use crate::memory::{Author, Digest, Memory};
 use crate::merge::Pipeline;
+use crate::store::expiry::Expiring;
 use crate::store::records::{Fetched, fetch};
 use crate::store::{
     Entry, Event, MergeRecord, Retire, State, StoreError, StoredRecord, history, merged_again_by,
@@ -260,7 +261,14 @@ async fn now(
 ) -> Result<Vec<Option<Memory>>, StoreError> {
     let names: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
     let layout = pipeline.layout.as_ref();
-    let fetched = fetch(conn, pipeline.index.storage, layout, &names).await?;
+    let fetched = fetch(
+        conn,
+        pipeline.index.storage,
+        layout,
+        &names,
+        Expiring::Maybe,
+    )
+    .await?;
     let read = |(key, fetched): (&&String, Fetched)| match fetched {
         Fetched::Memory(stored, _) => layout.read(key, &stored).ok().map(|r| r.memory),
         _ => None,

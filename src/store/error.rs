@@ -72,12 +72,15 @@ pub enum StoreError {
     Partial(String),
     /// Planning for a user's memories would take more memory than allowed.
     #[error(
-        "planning for {memories} memories takes about {} MiB, the limit is {} MiB; nothing was \
-         read, allow it with --max-memory {0}MiB", .needed.div_ceil(1 << 20), .limit >> 20
+        "planning for {memories} memories{} takes about {} MiB, the limit is {} MiB; nothing was \
+         done, allow it with --max-memory {1}MiB",
+        near_pairs(*.pairs), .needed.div_ceil(1 << 20), .limit >> 20
     )]
     TooLarge {
         /// How many they are.
         memories: usize,
+        /// Pairs of them within the threshold, where it is these that are too many.
+        pairs: Option<usize>,
         /// Bytes that planning would take, about.
         needed: u64,
         /// Bytes allowed.
@@ -154,6 +157,11 @@ impl StoreError {
             }
         })
     }
+}
+
+fn near_pairs(pairs: Option<usize>) -> String {
+    let told = |pairs| format!(", {pairs} pairs of which are within the threshold,");
+    pairs.map(told).unwrap_or_default()
 }
 
 impl From<RedisError> for StoreError {

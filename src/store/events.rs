@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use redis::aio::ConnectionManager;
 use redis::{PushInfo, PushKind};
 
+use super::expiry::Expiring;
 use super::index::IndexFacts;
 use super::records::{self, Fetched};
 use super::{NAMESPACE, StoreError, query, reply};
@@ -97,7 +98,8 @@ impl Changed {
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let mut users = BTreeSet::new();
         for chunk in keys.chunks(records::CHUNK) {
-            let fetched = records::fetch(conn, facts.storage, layout, chunk).await?;
+            let fetched =
+                records::fetch(conn, facts.storage, layout, chunk, Expiring::Maybe).await?;
             for (key, fetched) in chunk.iter().zip(fetched) {
                 let (Ok(key), Fetched::Memory(stored, _)) = (std::str::from_utf8(key), fetched)
                 else {

@@ -18,6 +18,7 @@ mod cost;
 mod digest;
 mod error;
 pub mod events;
+pub(crate) mod expiry;
 pub mod fleet;
 mod functions;
 mod keys;

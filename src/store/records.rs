@@ -7,6 +7,7 @@ use redis::{RedisResult, Value};
 
 use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
 use crate::memory::{Digest, Memory};
+use crate::store::expiry::Expiring;
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::{StoreError, listing, reply};
 
@@ -56,7 +57,9 @@ pub async fn load(
     let mut sources = Vec::with_capacity(pinned.len());
     for chunk in pinned.chunks(CHUNK) {
         let keys: Vec<_> = chunk.iter().map(|(key, _)| key.as_bytes()).collect();
-        for ((key, digest), fetched) in chunk.iter().zip(fetch(conn, storage, layout, &keys).await?)
+        for ((key, digest), fetched) in chunk
+            .iter()
+            .zip(fetch(conn, storage, layout, &keys, Expiring::Maybe).await?)
         {
             let source = source(layout, key, digest, fetched);
             sources.push(source.ok_or_else(|| LoadError::Changed {
@@ -85,7 +88,7 @@ pub async fn companions(
     let mut found = Vec::new();
     for chunk in keys.chunks(CHUNK) {
         let names: Vec<_> = chunk.iter().map(String::as_bytes).collect();
-        let fetched = fetch_keys(conn, facts.storage, &names).await?;
+        let fetched = fetch_keys(conn, facts.storage, &names, Expiring::Maybe).await?;
         for (key, fetched) in chunk.iter().zip(fetched) {
             if let Fetched::Memory(stored, expires_at_ms) = fetched {
                 found.push((key.clone(), stored.record, expires_at_ms));
@@ -106,7 +109,7 @@ pub async fn sample(
 ) -> Result<Vec<(String, Record)>, StoreError> {
     let keys = listing::some(conn, facts, count).await?;
     let names: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-    let fetched = fetch_keys(conn, facts.storage, &names).await?;
+    let fetched = fetch_keys(conn, facts.storage, &names, Expiring::Maybe).await?;
     let record = |(key, fetched): (Vec<u8>, Fetched)| match fetched {
         Fetched::Memory(stored, _) => Some((String::from_utf8(key).ok()?, stored.record)),
         _ => None,
@@ -140,8 +143,9 @@ pub(crate) async fn fetch(
     storage: Storage,
     layout: &dyn Layout,
     keys: &[&[u8]],
+    expiring: Expiring,
 ) -> Result<Vec<Fetched>, StoreError> {
-    let mut fetched = fetch_keys(conn, storage, keys).await?;
+    let mut fetched = fetch_keys(conn, storage, keys, expiring).await?;
     let mut wanted: BTreeMap<Storage, Vec<(usize, String)>> = BTreeMap::new();
     for (position, key) in keys.iter().enumerate() {
         let there = matches!(fetched[position], Fetched::Memory(..));
@@ -154,7 +158,7 @@ pub(crate) async fn fetch(
     }
     for (storage, wanted) in wanted {
         let names: Vec<_> = wanted.iter().map(|(_, key)| key.as_bytes()).collect();
-        let found = fetch_keys(conn, storage, &names).await?;
+        let found = fetch_keys(conn, storage, &names, expiring).await?;
         for ((position, key), found) in wanted.into_iter().zip(found) {
             if let (Fetched::Memory(memory, _), Fetched::Memory(other, expires_at_ms)) =
                 (&mut fetched[position], found)
@@ -175,6 +179,7 @@ pub(crate) async fn fetch_keys(
     conn: &mut ConnectionManager,
     storage: Storage,
     keys: &[&[u8]],
+    expiring: Expiring,
 ) -> Result<Vec<Fetched>, StoreError> {
     if keys.is_empty() {
         return Ok(Vec::new());
@@ -185,23 +190,28 @@ pub(crate) async fn fetch_keys(
     };
     let mut pipe = redis::pipe();
     for key in keys {
-        pipe.cmd(read).arg(key).cmd("PEXPIRETIME").arg(key);
+        pipe.cmd(read).arg(key);
+        if expiring == Expiring::Maybe {
+            pipe.cmd("PEXPIRETIME").arg(key);
+        }
     }
     let replies: Vec<RedisResult<Value>> = pipe.ignore_errors().query_async(conn).await?;
     let mut replies = replies.into_iter();
     let mut fetched = Vec::with_capacity(keys.len());
     for _ in keys {
-        match (replies.next(), replies.next()) {
-            (Some(record), Some(expiry)) => fetched.push(one(storage, record, expiry)?),
-            _ => {
-                return Err(StoreError::Protocol(
-                    "a pipeline answered too little".to_owned(),
-                ));
-            }
-        }
+        let too_little = || StoreError::Protocol("a pipeline answered too little".to_owned());
+        let record = replies.next().ok_or_else(too_little)?;
+        let expiry = match expiring {
+            Expiring::Maybe => replies.next().ok_or_else(too_little)?,
+            Expiring::Nothing => Ok(Value::Int(NO_EXPIRY)),
+        };
+        fetched.push(one(storage, record, expiry)?);
     }
     Ok(fetched)
 }
+
+/// What PEXPIRETIME answers for a key without an expiry.
+const NO_EXPIRY: i64 = -1;
 
 fn one(
     storage: Storage,
@@ -214,7 +224,7 @@ fn one(
         Err(error) => return Err(error.into()),
     };
     let expires_at_ms = match expiry? {
-        Value::Int(-1) => None,
+        Value::Int(NO_EXPIRY) => None,
         Value::Int(at) if at >= 0 => Some(at),
         Value::Int(_) => return Ok(Fetched::Gone),
         _ => {

@@ -14,6 +14,7 @@ use redis::aio::ConnectionManager;
 use crate::layout::{Layout, NotRead, Reading, Stored};
 use crate::memory::{LeftAlone, Memory, Reason};
 use crate::store::StoreError;
+use crate::store::expiry::expiring;
 use crate::store::index::IndexFacts;
 use crate::store::listing::{self, Found, Keys};
 use crate::store::records::{self, Fetched};
@@ -88,10 +89,11 @@ pub async fn snapshot(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Snapshot, StoreError> {
-    snapshot_within(conn, facts, layout, user, None, Pace::Quick).await
+    snapshot_within(conn, facts, layout, user, None, Pace::Quick, |_| ()).await
 }
 
 /// Reads all memories of `user`, unless planning for them would take more than `max_memory` bytes.
+/// How many they may be is told to `listed` before they are read.
 ///
 /// # Errors
 /// As [`snapshot`], and [`StoreError::TooLarge`] before any of them is read.
@@ -102,6 +104,7 @@ pub async fn snapshot_within(
     user: &str,
     max_memory: Option<u64>,
     pace: Pace,
+    listed: impl FnOnce(usize),
 ) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
@@ -116,11 +119,13 @@ pub async fn snapshot_within(
             let memories = keys.len();
             return Err(StoreError::TooLarge {
                 memories,
+                pairs: None,
                 needed,
                 limit,
             });
         }
     }
+    listed(keys.len());
     let mut collected = Collected::new(user);
     let is_users = |value: &str| layout.user_of(value).is_some_and(|of| of == user);
     for orphan in listing::orphans(conn, layout, is_users, &keys).await? {
@@ -150,11 +155,12 @@ async fn read(
         (!chunk.is_empty()).then_some(chunk)
     });
     let storage = facts.storage;
+    let expiring = expiring(&mut conn.clone()).await?;
     let reads = stream::iter(chunks).map(|chunk| {
         let mut conn = conn.clone();
         async move {
             let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
-            let fetched = records::fetch(&mut conn, storage, layout, &names).await;
+            let fetched = records::fetch(&mut conn, storage, layout, &names, expiring).await;
             fetched.map(|fetched| (chunk, fetched))
         }
     });

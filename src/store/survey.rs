@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redis::aio::ConnectionManager;
 
+use super::expiry::Expiring;
 use super::index::IndexFacts;
 use super::listing::{self, Keys};
 use super::records::{self, Fetched};
@@ -100,7 +101,7 @@ pub async fn survey(
     let keys: Vec<&[u8]> = own.keys().map(Vec::as_slice).take(MOST).collect();
     let mut users = BTreeSet::new();
     for chunk in keys.chunks(records::CHUNK) {
-        let fetched = records::fetch(conn, facts.storage, layout, chunk).await?;
+        let fetched = records::fetch(conn, facts.storage, layout, chunk, Expiring::Maybe).await?;
         for (key, fetched) in chunk.iter().zip(fetched) {
             if let Some(user) = survey.take(layout, key, fetched) {
                 survey.memories += 1;

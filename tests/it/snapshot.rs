@@ -658,6 +658,37 @@ async fn take_while(
 }
 
 #[tokio::test]
+async fn expiries_are_asked_for_only_where_something_expires() {
+    for index in [Index::json(), Index::hash()] {
+        let server = Server::start();
+        let mut con = server.connect().await;
+        create(&mut con, &index).await;
+        for id in ["0", "1"] {
+            index.put(&mut con, id, &of("alice")).await;
+        }
+        let mut seen = Vec::new();
+        for expiry in [None, Some(4_102_444_800_000i64)] {
+            if let Some(at) = expiry {
+                run(&mut con, &["PEXPIREAT", "memory:1", &at.to_string()]).await;
+            }
+            let snapshot = take(&mut con, &index, "alice").await.unwrap();
+            let mut info = redis::cmd("INFO");
+            let stats: String = info
+                .arg("commandstats")
+                .query_async(&mut con)
+                .await
+                .unwrap();
+            seen.push((
+                snapshot.memories[1].expires_at_ms,
+                stats.contains("pexpiretime"),
+            ));
+            assert_eq!(snapshot.memories[0].expires_at_ms, None);
+        }
+        assert_eq!(seen, [(None, false), (Some(4_102_444_800_000), true)]);
+    }
+}
+
+#[tokio::test]
 async fn what_goes_away_while_it_is_read_is_told() {
     for index in [Index::json(), Index::hash()] {
         let server = Server::start();

@@ -111,7 +111,28 @@ async fn a_user_of_too_many_memories_is_refused_with_the_size_needed() {
         refused.json()["users"][1]["error"].is_null(),
         "one memory fits"
     );
-    refused.says(&["nothing was read", "--max-memory 1MiB"]);
+    refused.says(&["nothing was done", "--max-memory 1MiB"]);
     assert_eq!(world.all_but_leases().await, before);
     world.set("max_memory", "1MiB").run(&args).ends(0);
+}
+
+#[tokio::test]
+async fn a_user_whose_memories_are_all_near_is_refused_with_the_pairs() {
+    let mut world = World::over(Index::hash()).await;
+    for number in 0..60_u8 {
+        let mut memory = twin("alice", &format!("Has read book {number}"), 0, 4);
+        memory.vector[1] = f32::from(number) / 1e4;
+        world.put(&number.to_string(), &memory).await;
+    }
+    let before = world.all().await;
+    let mut world = world.set("max_memory", "128KiB");
+    let refused = world.run(&["merge", "--user", "alice"]).ends(5);
+    refused.says(&[
+        "60 memories, 1770 pairs",
+        "nothing was done",
+        "--max-memory 1MiB",
+    ]);
+    assert_eq!(world.all_but_leases().await, before);
+    let plan = ["merge", "--user", "alice", "--dry-run"];
+    world.set("max_memory", "1MiB").run(&plan).ends(0);
 }

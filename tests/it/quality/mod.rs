@@ -11,6 +11,7 @@ mod injection;
 mod stubs;
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -64,6 +65,7 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
         ttl: TtlRule::KeepApart,
         max_memory: None,
         pace: memfold::store::snapshot::Pace::Quick,
+        threads: NonZero::<usize>::MIN,
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,

@@ -3,6 +3,7 @@
 //! that with MEMFOLD_TEST_FULL.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -62,6 +63,7 @@ fn merge_options(means: &Means) -> MergeOptions {
         ttl: TtlRule::KeepApart,
         max_memory: None,
         pace: memfold::store::snapshot::Pace::Quick,
+        threads: NonZero::<usize>::MIN,
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,
