@@ -1,4 +1,4 @@
-"""How wall time, server CPU time and memory grow with the memories of one user: one SVG each, both axes logarithmic."""
+"""How times and memory grow with the memories of one user: one SVG each, both axes logarithmic."""
 
 import math
 from pathlib import Path
@@ -8,6 +8,7 @@ COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#ff7f0e", "#1
 FIGURES = (
     ("wall_s", "Wall time of planning, seconds", "wall"),
     ("server_cpu_s", "CPU time of the server, seconds", "server-cpu"),
+    ("client_cpu_s", "CPU time of the client, seconds", "client-cpu"),
     ("peak_rss_mb", "Peak memory of the client, MiB", "memory"),
 )
 
