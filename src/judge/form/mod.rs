@@ -12,6 +12,7 @@
 //! | order of lists and of phrases of time | `order` | roles, sequences, `respectively` |
 
 mod fillers;
+mod ground;
 mod homonyms;
 mod order;
 mod script;

@@ -1,11 +1,13 @@
 //! A sentence that says all of another one and adds to it.
 //!
 //! Every word of the shorter one stands in the longer one in its order, and each addition is one of
-//! a few that leave the rest as it is: an apposition, a phrase with a preposition, plain adjectives
-//! after an article, a reason. What denies, limits, conditions, doubts or makes another noun
+//! a few that leave the rest as it is: a reason, a name, a place or company of what happened once or of
+//! what somebody has or is, plain adjectives after an indefinite article. What a sentence may be added
+//! to depends on what it tells (`ground`). What denies, limits, conditions, doubts or makes another noun
 //! (`dog` → `dog allergy`) is none, and what is denied is never added to: `does not smoke at work`
 //! says less than `does not smoke`.
 
+use super::ground;
 use super::token::{TIMES, Token};
 
 /// Words that deny, limit, condition, doubt, compare or make up. An addition has none of them, and
@@ -24,6 +26,7 @@ const LIMITS: &[&str] = &[
     "said", "says", "claims", "claimed", "thinks", "thought", "believes", "told", "according", "stopped", "stops", "quit",
     "avoids", "refuses", "lacks", "unable", "failed", "cancelled", "ended", "over", "gone", "anti", "against", "despite", "like", "unlike",
     "nicht", "kein", "keine", "nie", "ohne", "nur", "wenn", "falls", "aber", "sin", "nunca", "pero", "solo", "sólo", "si", "cuando",
+    "vielleicht", "manchmal", "selten", "früher", "bis", "meistens", "kaum", "angeblich", "außer", "veces", "quizás", "quizá", "antes", "hasta", "salvo", "excepto", "casi", "menos", "apenas",
 ];
 
 /// The same of Chinese and Japanese characters and phrases, looked for in the text of an addition.
@@ -35,14 +38,6 @@ const LIMITS_HAN: &[&str] = &[
     "少", "半", "模型", "ない", "だけ", "しか", "たら", "なら", "元",
 ];
 
-/// Prepositions that begin a phrase which may be added.
-#[rustfmt::skip]
-const PREPOSITIONS: &[&str] = &[
-    "with", "at", "in", "on", "for", "from", "near", "by", "during", "through", "around", "behind", "under", "since", "to", "next",
-    "because", "together", "along", "named", "called", "who", "whose", "which", "about", "as",
-    "mit", "bei", "aus", "seit", "namens", "weil", "con", "en", "desde", "que", "porque", "llamado", "llamada", "de",
-];
-
 /// Words of a phrase without which its sentence says something else: `a doctor in training`, `a son in
 /// law`, `lives there in summer`.
 #[rustfmt::skip]
@@ -50,33 +45,6 @@ const DEFEATS: &[&str] = &[
     "training", "law", "name", "family", "sale", "rent", "loan", "fun", "paper", "theory", "series", "musical", "opera", "stage", "show", "canvas", "toy", "bottle",
     "wheels", "monopoly", "minecraft", "cosplay", "heart", "spirit", "eyes", "dolls", "sand", "weekend", "weekends", "spring", "summer", "summers", "autumn", "fall", "winter",
     "winters", "xmas", "christmas", "easter", "holiday", "holidays", "vacation", "party", "parties", "occasions", "emergency", "emergencies",
-];
-
-/// Spans of time: what is done for one of them is not done for good.
-const SPANS: &[&str] = &[
-    "second",
-    "minute",
-    "hour",
-    "day",
-    "night",
-    "week",
-    "month",
-    "season",
-    "semester",
-    "term",
-    "year",
-    "while",
-    "seconds",
-    "minutes",
-    "hours",
-    "days",
-    "nights",
-    "weeks",
-    "months",
-    "seasons",
-    "semesters",
-    "terms",
-    "years",
 ];
 
 /// The same in Chinese, looked for in the text of an addition.
@@ -97,37 +65,18 @@ const COLOURS: &[&str] = &[
     "orange", "purple", "pink",
 ];
 
-/// Words that begin an apposition or a further remark after a comma.
-#[rustfmt::skip]
-const APPOSITIONS: &[&str] = &[
-    "a", "an", "the", "his", "her", "their", "its", "my", "named", "called", "together", "along", "who", "which", "whose",
-    "with", "at", "in", "on", "near", "for", "from", "by", "since", "because", "including", "mainly", "usually", "mostly",
-    "ein", "eine", "mit", "bei", "der", "die", "das", "un", "una", "con", "en", "llamado", "llamada", "porque",
-];
-
-/// After what a noun may get adjectives.
-const ARTICLES: &[&str] = &[
-    "a", "an", "the", "his", "her", "their", "my", "un", "una", "ein", "eine", "einen",
-];
-
-/// Adjectives that make no other thing of what they stand before.
+/// Adjectives of size, age, colour and make, which make no other thing of what they stand before.
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
-    "new", "old", "young", "small", "big", "large", "tiny", "huge", "tall", "short", "long", "red", "blue", "green", "yellow", "brown", "black",
-    "white", "grey", "silver", "golden", "orange", "purple", "pink", "elder", "older", "younger", "eldest", "oldest", "youngest", "little", "beautiful", "lovely", "nice", "good", "great", "friendly",
-    "quiet", "noisy", "cheap", "expensive", "used", "modern", "local", "nearby", "weekly", "monthly", "daily", "yearly", "annual", "regular", "part-time", "full-time",
-    "second-hand", "handmade", "wooden", "electric", "senior", "junior", "freelance", "retired", "private", "public", "spacious", "sunny", "cosy", "warm", "famous", "favourite",
+    "new", "old", "young", "small", "big", "large", "tiny", "huge", "tall", "long", "red", "blue", "green", "yellow", "brown", "black",
+    "white", "grey", "gray", "silver", "orange", "purple", "pink", "elder", "older", "younger", "little", "beautiful", "lovely", "friendly",
+    "quiet", "noisy", "cheap", "expensive", "modern", "full-time", "second-hand", "handmade", "wooden", "electric", "spacious", "sunny", "cosy",
 ];
 
-/// Beginnings of compounds with a hyphen that make another thing.
-const PRIVATIVE: &[&str] = &[
-    "ex-", "non-", "half-", "pseudo-", "would-", "semi-", "quasi-", "anti-", "step-", "mock-",
-    "vice-", "un-", "de-", "mini-", "toy-", "near-", "self-", "pre-", "post-",
-];
-
-/// Numbers that are not read as such.
-const NUMERALS: &[&str] = &[
-    "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez", "once", "doce",
+/// Endings of compounds that tell of what make or kind something is.
+const COMPOUNDS: &[&str] = &[
+    "-shift", "-old", "-inch", "-bedroom", "-room", "-door", "-seat", "-speed", "-storey",
+    "-story", "-haired", "-eyed", "-sized",
 ];
 
 /// Longest addition inside a sentence, and longest sentences that are looked at, in tokens.
@@ -170,7 +119,7 @@ fn walk(long: &[Token], at: usize, short: &[Token], done: usize) -> bool {
     let last = (at + GAP).min(long.len().saturating_sub(1));
     (at + 1..=last).any(|next| {
         long[next].covers(&short[done])
-            && is_gap(&long[..at], &long[at..next], &long[next])
+            && is_gap(&long[..at], &long[at..next], &long[next..])
             && walk(long, next + 1, short, done + 1)
     })
 }
@@ -186,9 +135,9 @@ fn limits(tokens: &[Token]) -> bool {
         || !text.is_ascii() && LIMITS_HAN.iter().any(|cue| text.contains(cue))
 }
 
-/// Whether `gap` may stand between what is before it and the word `next`.
-fn is_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
-    let (Some(first), Some(last)) = (gap.first(), gap.last()) else {
+/// Whether `gap` may stand between what is before it and what is left.
+fn is_gap(before: &[Token], gap: &[Token], after: &[Token]) -> bool {
+    let (Some(first), Some(last), Some(next)) = (gap.first(), gap.last(), after.first()) else {
         return true;
     };
     if limits(gap) {
@@ -200,6 +149,7 @@ fn is_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
         return item
             && (first.is_any(&["in", "on", "at", "since"])
                 || first.is_item() && last.is_any(&[","]))
+            && ground::is_event(after)
             || item && last.is("の");
     };
     if next.is_han() {
@@ -208,17 +158,24 @@ fn is_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
     let modifies = |t: &Token| {
         t.unit.as_deref() == Some("year-old")
             || t.is_any(PLAIN)
-            || t.unit.is_none()
-                && t.text.contains('-')
-                && !PRIVATIVE.iter().any(|p| t.text.starts_with(p))
+            || t.unit.is_none() && COMPOUNDS.iter().any(|end| t.text.ends_with(end))
             || t.is(",")
     };
     let other = next.is_any(COLOURED) && gap.iter().any(|t| t.is_any(COLOURS));
-    previous.is_any(ARTICLES) && gap.iter().all(modifies) && !next.is_item() && !other
-        // Two phrases in a row: `seats [on long flights] with Delta`.
-        || is_phrase(gap, before) && next.is_any(PREPOSITIONS)
-        // `Ana, [his sister,] lives …`
-        || first.is(",") && last.is(",") && gap.len() >= 3 && gap[1].is_any(ARTICLES)
+    let adjectives = gap.iter().all(modifies) && !next.is_item() && !next.capital && !other;
+    // `Ana, [his sister,] lives …`
+    let relative = |t: &Token| t.is_any(&["his", "her", "their", "my"]);
+    let apposed = first.is(",")
+        && last.is(",")
+        && gap.len() >= 3
+        && relative(&gap[1])
+        && before.len() == 1
+        && previous.text.starts_with(char::is_uppercase)
+        && crate::judge::openers::is_verb(&next.text);
+    adjectives && ground::bears_adjectives(before)
+        // Two phrases in a row: `went to Japan [in 2019] with Elena`.
+        || is_phrase(gap, before) && next.is_any(ground::BEGINS)
+        || apposed
 }
 
 /// `和小雅一起` before a verb, `3岁的` after a measure word.
@@ -248,43 +205,34 @@ fn text_of(tokens: &[Token]) -> String {
     tokens.iter().map(|t| t.text.as_str()).collect()
 }
 
-/// A phrase with a preposition, complete in itself.
+/// Phrases that may follow `before`, complete in themselves.
 fn is_phrase(phrase: &[Token], before: &[Token]) -> bool {
-    let [first, second, ..] = phrase else {
-        return false;
-    };
     let closed = !phrase
         .last()
-        .is_some_and(|t| t.is_any(PREPOSITIONS) || t.is_any(ARTICLES));
-    let goal = second.is_item() || second.capital || second.is_any(ARTICLES);
-    // `milk in coffee`, `aspirin for headaches`, `works there for a month`: a bare noun or a span says when or what for.
-    let span = first.is("for") && phrase.iter().any(|t| t.is_any(SPANS));
-    let limiting = first.is_any(&[
-        "in", "with", "for", "at", "during", "mit", "bei", "con", "en",
-    ]);
-    // `is engaged` is not `is engaged in research`.
-    let adjective = before.len() >= 2
-        && before[before.len() - 2].is_any(&["'s", "are", "was", "were", "be", "am"]);
-    first.is_any(PREPOSITIONS)
-        && closed
-        && !phrase
-            .iter()
-            .any(|t| t.unit.is_none() && DEFEATS.contains(&t.text.to_lowercase().as_str()))
-        && !adjective
-        && !span
-        && (!first.is("to") && !limiting || goal)
-        && (!first.is("as") || second.is_any(ARTICLES))
-        && (!first.is("next") || second.is("to"))
-        && (!first.is("de") || second.is_item() || second.is_any(NUMERALS))
+        .is_some_and(|t| t.is_any(ground::BEGINS) || t.is_any(ground::ARTICLES));
+    closed && !defeats(phrase) && ground::bears(before, phrase, false)
+}
+
+fn defeats(phrase: &[Token]) -> bool {
+    phrase
+        .iter()
+        .any(|t| !t.is_item() && DEFEATS.contains(&t.text.to_lowercase().as_str()))
+}
+
+/// What a bracket holds that is the rest of its sentence; after another sign the rest itself.
+fn inside<'a>(sign: &Token, rest: &'a [Token]) -> &'a [Token] {
+    match rest.split_last() {
+        Some((last, inner)) if sign.is("(") && last.is(")") => inner,
+        _ if sign.is("(") => &[],
+        _ => rest,
+    }
 }
 
 /// The sentence without an addition at its end, for each place where one may begin.
 pub(crate) fn heads(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     let begins = |at: usize| {
         let tail = &tokens[at..];
-        let bracket = tail[0].is("(") && tokens.last().is_some_and(|t| t.is(")")) && !limits(tail);
-        bracket
-            || [",", "-", ";"].iter().any(|sign| tail[0].is(sign)) && is_tail(tail, &tokens[..at])
+        [",", "-", ";", "("].iter().any(|sign| tail[0].is(sign)) && is_tail(tail, &tokens[..at])
     };
     // What is denied is denied for a reason as well: `eats no mushrooms because of their texture`.
     let reason = |tail: &[Token]| {
@@ -319,7 +267,8 @@ fn is_tail(tail: &[Token], short: &[Token]) -> bool {
                 && !DEFEATS_HAN.iter().any(|cue| text.contains(cue))
                 && !second.is_any(&["而", "可", "因", "所", "就", "也", "还", "又"])
         } else {
-            second.is_any(APPOSITIONS) || second.unit.as_deref() == Some("year-old")
+            let rest = inside(first, rest);
+            !defeats(rest) && ground::bears(short, rest, true)
         };
     }
     is_phrase(tail, short)
