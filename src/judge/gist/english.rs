@@ -2,7 +2,7 @@
 
 use super::lemma::lemma;
 use super::synonyms;
-use super::{Gist, Link, Word};
+use super::{Article, Gist, Link, Person, Word};
 use crate::judge::dates::DATE;
 use crate::judge::form::{self, Token};
 use crate::judge::items::is_mark;
@@ -21,8 +21,7 @@ const STRICT: &[&str] = &[
     "between", "behind", "towards", "toward", "via", "except", "instead", "as", "like", "unlike", "per", "through", "across",
 ];
 
-/// Prepositions of phrases that may stand elsewhere; none stands for one of another group, but `at`
-/// for `in`.
+/// Prepositions of phrases that may stand elsewhere; none stands for one of another group.
 const LOOSE: &[(&str, &str)] = &[
     ("in", "in"),
     ("on", "on"),
@@ -134,9 +133,27 @@ pub(super) fn read(tokens: &[Token]) -> Option<Gist> {
     gist.she = pieces
         .iter()
         .any(|p| p.is_any(&["she", "her", "hers", "herself"]));
+    gist.person = person(&pieces);
     gist.forget_contact(CONTACT);
     gist.name_relations(RELATIONS);
     Some(gist)
+}
+
+/// Of whom the pronouns speak. Where the user is named, they speak of the user.
+fn person(pieces: &[Piece<'_>]) -> Option<Person> {
+    if pieces.iter().any(|p| p.is("user")) {
+        return None;
+    }
+    pieces.iter().find_map(|p| {
+        Some(match p.text.as_str() {
+            "i" | "me" | "my" | "mine" | "myself" => Person::Me,
+            "we" | "us" | "our" | "ours" => Person::Us,
+            "you" | "your" | "yours" => Person::You,
+            "he" | "him" | "his" | "she" | "her" | "hers" => Person::One,
+            "they" | "them" | "their" | "theirs" => Person::Them,
+            _ => return None,
+        })
+    })
 }
 
 /// A sentence that begins with a verb of the third person is about the user.
@@ -341,6 +358,11 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
     };
     let (mut link, mut limits, mut denied) = (Link::None, String::new(), false);
     let (mut free, mut joint, mut past, mut owner) = (true, false, false, false);
+    let mut article = Article::None;
+    // What has a date is no habit, and tells of a certain thing: `knee hurts today`.
+    let dated = pieces
+        .iter()
+        .any(|p| matches!(p.token.unit(), Some(DATE | "anchored")));
     let mut at = 0;
     while at < pieces.len() {
         let piece = &pieces[at];
@@ -357,6 +379,7 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
                 link = Link::Strict("is");
             }
             let strict = matches!(link, Link::Strict(_));
+            article = Article::None;
             gist.words.push(Word {
                 key: format!("#{limits}{key}"),
                 link: if strict { link } else { Link::None },
@@ -373,11 +396,20 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             if !text.is_ascii() && !text.starts_with(is_mark) {
                 gist.signs.push(text.to_owned());
             }
+            // `3-1` is not `1-3`.
+            let scored = matches!(text, "-" | ":" | "/")
+                && [at.wrapping_sub(1), at + 1]
+                    .iter()
+                    .all(|i| pieces.get(*i).is_some_and(|p| p.token.is_item()));
+            if scored {
+                link = Link::Strict("-");
+            }
             (free, joint) = (true, joint || text == "," && joins(pieces, at));
             at += 1;
             continue;
         }
         if matches!(text, "and" | "or") {
+            gist.either |= text == "or";
             (free, joint) = (true, true);
             at += 1;
             continue;
@@ -402,6 +434,7 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
                 past: tense || past,
                 free: free || link != Link::None,
                 joint,
+                article: std::mem::replace(&mut article, Article::None),
                 ..Word::sign("")
             });
             (link, free, joint, past) = (Link::None, false, false, false);
@@ -440,15 +473,40 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         let participle = pieces.get(at + 1).is_some_and(|p| lemma(&p.text).1);
         let aux = aux || matches!(text, "get" | "gets" | "getting" | "got") && participle;
         past |= text == "got" && aux;
-        let light = LIGHT.contains(&base.as_str()) || user_of || aux;
+        // `knows of Ana` is not `knows Ana`, `is done working` not `is working`.
+        // `Ben's boss` is not `boss Ben`.
+        let of_name = |p: &Piece<'_>| p.token.capital || p.is("user");
+        if text == "of"
+            && at > 0
+            && (is_verb_form(&pieces[at - 1]) || pieces.get(at + 1).is_some_and(of_name))
+        {
+            link = Link::Strict("of");
+        }
+        let light = LIGHT.contains(&base.as_str()) && text != "done" || user_of || aux;
         if light {
+            article = match text {
+                "the" => Article::The,
+                "a" | "an" => Article::None,
+                "my" | "his" | "her" | "their" | "its" | "our" | "your" | "'s" => Article::Known,
+                _ => article,
+            };
             // `his wife's bike` is one chunk, `the bike` begins one.
             owner = text == "'s" && at > 0 && !pieces[at - 1].is("user");
             // After a verb it is no verb: `likes her mother's cooking`.
             let told = pieces[..at]
                 .iter()
                 .any(|p| crate::judge::openers::is_verb(&p.text) && !p.is("'s"));
-            if owner && told {
+            let name = at > 0 && {
+                let before = pieces[at - 1].token;
+                let word = pieces[at - 1].text.as_str();
+                let relative = synonyms::class(word).is_some_and(|c| RELATIONS.contains(&c));
+                let known = super::known::is_word(word) || form::is_short(word);
+                !relative && !before.is_item() && (before.capital || !known)
+            };
+            let possessed = pieces
+                .get(at + 1)
+                .is_some_and(|p| !p.token.is_item() && !form(p));
+            if owner && (told || name && possessed) {
                 link = Link::Strict("'s");
             }
             free |= text != "of";
@@ -473,6 +531,7 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         if let Some((_, group)) = LOOSE.iter().find(|(word, _)| *word == text)
             && found.is_none_or(|(class, _)| class == text)
             && !particle
+            && !(text == "about" && pieces.get(at + 1).is_some_and(|p| p.token.is_item()))
         {
             link = Link::Loose(group);
             free = true;
@@ -505,11 +564,17 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         let of_past = piece
             .past
             .unwrap_or_else(|| is_form && is_past_at(pieces, at));
+        // `the user quit`: in the present it is `quits`.
+        let of_past = of_past
+            || at == 1
+                && pieces[0].is("user")
+                && (piece.is("quit") || piece.is_any(BARE_PARTICIPLES));
         gist.past |= of_past;
         let drink = matches!(base.as_str(), "take" | "have") && is_drunk(&pieces[at + 1..], &base);
         // At the start of a sentence all words have a capital: `Black tea`, `Will not fly`.
         let first = std::ptr::eq(piece.token, start);
         let plain = first
+            && !piece.token.text.chars().skip(1).any(char::is_uppercase)
             && pieces.get(at + 1).is_some_and(|p| {
                 p.is("not")
                     || p.token.text == p.text
@@ -539,6 +604,8 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         // `was paid` is not `paid`, `likes fish` not `likes fishing`, `his work is` not `works`.
         if piece.past.is_none() && is_passive(pieces, at) {
             class.push_str("+ed");
+        } else if !dated && is_going_on(pieces, at) && !LASTING.contains(&class.as_str()) {
+            class.push_str("+now");
         } else if is_doing(pieces, at) {
             class.push_str("+ing");
         } else if at == 2 && pieces[0].is("user") && pieces[1].is("'s") && is_plain_verb(text) {
@@ -554,6 +621,12 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
             joint,
             agent,
             apposed: is_apposed(&pieces[..at]),
+            article: match std::mem::replace(&mut article, Article::None) {
+                _ if piece.token.capital || first && dated => Article::Known,
+                article => article,
+            },
+            bare: first && at == 0 && lemma(text).0 == text,
+            third: text.ends_with('s') && lemma(text).0 != text,
             ..Word::sign("")
         });
         (link, free, joint, past) = (Link::None, false, false, false);
@@ -564,6 +637,8 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
         let class = key(&mut denied, &mut limits, "");
         gist.words.push(Word::sign(&class));
     }
+    // `no fish or meat` is neither.
+    gist.either &= !gist.words.iter().any(|w| w.key.starts_with("not→"));
     gist.signs.sort_unstable();
     gist.close_lists();
     gist
@@ -591,6 +666,12 @@ fn phrase_at(pieces: &[Piece<'_>]) -> Option<(&'static str, usize)> {
         }
     }
     found
+}
+
+/// Whether it is surely a form of a verb.
+fn is_verb_form(piece: &Piece<'_>) -> bool {
+    let irregular = super::base_of_irregular(&piece.text).is_some() && is_past(piece);
+    !piece.token.is_item() && (crate::judge::openers::is_verb(&piece.text) || irregular)
 }
 
 fn is_past(piece: &Piece<'_>) -> bool {
@@ -647,6 +728,25 @@ fn is_doing(pieces: &[Piece<'_>], at: usize) -> bool {
                     "every", "each",
                 ])
         })
+}
+
+/// What lasts, so that `is living` is hardly more of now than `lives`.
+#[rustfmt::skip]
+const LASTING: &[&str] = &[
+    "live", "work", "study", "learn", "teach", "train", "date", "use", "plan", "suffer", "look", "wear", "hope", "hold", "save", "sit", "stand", "lie", "hang",
+];
+
+/// Whether the word at `at` tells of something that is going on: `is drinking coffee` is no habit.
+fn is_going_on(pieces: &[Piece<'_>], at: usize) -> bool {
+    let before = pieces[..at]
+        .iter()
+        .rev()
+        .find(|p| !p.text.ends_with("ly") && !p.is_any(&["not", "always", "often", "now", "user"]));
+    let text = pieces[at].text.as_str();
+    text.len() > 4
+        && text.ends_with("ing")
+        && lemma(text).0 != text
+        && before.is_some_and(|p| p.is_any(&["'s", "is", "are", "am", "be", "was", "were", "been"]))
 }
 
 /// Whether a bare noun follows, so that the participle before it may be an adjective: `has painted walls`.
@@ -715,11 +815,8 @@ fn is_plural(pieces: &[Piece<'_>], at: usize) -> bool {
     if past || base == *text || text.ends_with("ing") || text == "'s" {
         return false;
     }
-    let verb = |p: &Piece<'_>| {
-        p.is_any(&["'s", "are"])
-            || crate::judge::openers::is_verb(&p.text)
-            || p.text.ends_with("ing")
-    };
+    let verb =
+        |p: &Piece<'_>| p.is_any(&["'s", "are"]) || is_verb_form(p) || p.text.ends_with("ing");
     let told = pieces[..at].iter().any(verb);
     let determined = at > 0 && {
         let before = &pieces[at - 1];

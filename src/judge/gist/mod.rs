@@ -46,8 +46,22 @@ pub(crate) struct Gist {
     /// Whether it speaks of a man, of a woman.
     he: bool,
     she: bool,
+    /// Of whom it speaks where it does not name the user.
+    person: Option<Person>,
+    /// Whether one of several is meant: `French or Thai`.
+    either: bool,
     /// The gists of it without what is added at its end.
     heads: Vec<Gist>,
+}
+
+/// Of whom a pronoun speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Person {
+    Me,
+    Us,
+    You,
+    One,
+    Them,
 }
 
 /// What ties a word to the one before it.
@@ -57,6 +71,17 @@ enum Link {
     /// A preposition whose phrase may stand elsewhere.
     Loose(&'static str),
     Strict(&'static str),
+}
+
+/// What tells which one a noun means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Article {
+    /// `a dog`, `dogs`: any.
+    None,
+    /// `the dog`: a certain one.
+    The,
+    /// `his dog`, `Rex`: known without an article.
+    Known,
 }
 
 /// A carrying word.
@@ -76,6 +101,10 @@ struct Word {
     agent: bool,
     /// Whether it begins an apposition: `Ana, the user's sister`.
     apposed: bool,
+    article: Article,
+    /// Whether it begins its sentence, without an ending; whether it ends as a verb of the third person.
+    bare: bool,
+    third: bool,
 }
 
 impl Word {
@@ -89,24 +118,37 @@ impl Word {
             item: false,
             agent: false,
             apposed: false,
+            article: Article::None,
+            bare: false,
+            third: false,
         }
     }
 
     fn same(&self, other: &Self) -> bool {
-        let tied = match (self.link, other.link) {
-            (Link::Loose(a), Link::Loose(b)) => {
-                a == b || matches!((a, b), ("at", "in") | ("in", "at"))
-            }
-            (a, b) => a == b,
-        };
         // `milk chocolate` is not `milk, chocolate`.
         let joined = self.joint == other.joint || self.item;
-        tied && joined && self.key == other.key && self.past == other.past
+        // `call Ana` is a task, `calls Ana` a habit.
+        let told = !(self.bare && other.third || self.third && other.bare);
+        let named = !matches!(
+            (self.article, other.article),
+            (Article::The, Article::None) | (Article::None, Article::The)
+        );
+        self.link == other.link
+            && joined
+            && told
+            && named
+            && self.key == other.key
+            && self.past == other.past
     }
 
     /// Whether the word begins a phrase that may stand elsewhere.
     fn moves(&self) -> bool {
-        self.item || self.link != Link::None
+        self.item || self.link != Link::None && !self.owned()
+    }
+
+    /// Whether it belongs to the word before it: `Ben's mother`, `a friend of Ben`.
+    fn owned(&self) -> bool {
+        matches!(self.link, Link::Strict("'s" | "of"))
     }
 }
 
@@ -207,6 +249,8 @@ impl Gist {
             && a.len() == b.len()
             && self.past == other.past
             && !of_two
+            && !(self.person.is_some() && other.person.is_some() && self.person != other.person)
+            && self.either == other.either
             && self.signs == other.signs
             && wished
             && {
@@ -267,7 +311,7 @@ fn rearranged(a: &[Word], b: &[Word]) -> bool {
     for i in 1..a.len() {
         if place[i] != place[i - 1] + 1 {
             // Both texts must part here.
-            let parts = |w: &Word| w.free || w.joint;
+            let parts = |w: &Word| (w.free || w.joint) && !w.owned();
             if !parts(&a[i]) || !(place[i] == 0 || parts(&b[place[i]])) {
                 return false;
             }
