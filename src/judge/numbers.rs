@@ -45,7 +45,10 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         } else {
             units::lookup(&unit_name).unwrap_or(("", (1, 0)))
         };
-        let mut value = canonical(get("number"), get("multiple"), unit, factor);
+        // `$1.2m` are millions.
+        let millions = !get("currency").is_empty() && unit_name.eq_ignore_ascii_case("m");
+        let multiple = if millions { "million" } else { get("multiple") };
+        let mut value = canonical(get("number"), multiple, unit, factor);
         if minus {
             value.insert(0, '-');
         }
@@ -160,6 +163,10 @@ mod tests {
             (
                 &["12万元", "120,000元", "十二万元", "¥120000", "12万块"],
                 "120000 CNY",
+            ),
+            (
+                &["$1.2m", "$1.2M", "$1,200,000", "1.2 million dollars"],
+                "1200000 USD",
             ),
             (&["0.50 %", "0.5%", "0.5 percent", "百分之0.5"], "0.5 %"),
             (

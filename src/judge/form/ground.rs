@@ -319,7 +319,7 @@ fn is_borne(ground: Ground, before: &[Token], phrase: &[Token]) -> bool {
     match ground {
         Ground::Event => {
             // `planted a tree [in the app]`, `won the race [at the simulator]`.
-            is(&["at", "in", "on", "from"]) && (named || second.is_item())
+            is(&["at", "in", "from"]) && (named || second.is_item())
                 || is(&["with", "by"]) && (own || a || named || second.is_item() && !timed)
                 || is(&["for"]) && second.is_item() && !timed
         }

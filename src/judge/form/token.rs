@@ -69,7 +69,10 @@ impl Token {
     pub(super) fn covers(&self, other: &Self) -> bool {
         match (&self.unit, &other.unit) {
             (Some(a), Some(b)) => {
-                Item::new(&self.text, a, "").covers(&Item::new(&other.text, b, ""))
+                // `900` is said by `900 euros`, but neither by `900 %` nor by `0.9 km`.
+                let money = a.len() == 3 && a.bytes().all(|c| c.is_ascii_uppercase());
+                (a == b || money)
+                    && Item::new(&self.text, a, "").covers(&Item::new(&other.text, b, ""))
             }
             (None, None) => self.text == other.text,
             _ => false,
@@ -113,6 +116,11 @@ fn tokens(sentence: &str, facts: &Facts) -> Vec<Token> {
                 tokens.push(Token::word(","));
             }
         } else if piece.starts_with(is_mark) {
+            // The dash of `3-1` went with the number after it.
+            let dash = i > 0 && pieces[i - 1].starts_with(is_mark);
+            if dash && !sentence.chars().any(is_cjk) {
+                tokens.push(Token::word("-"));
+            }
             take_items(piece, facts, &mut tokens);
         } else if !piece.chars().all(|c| SILENT.contains(c)) || piece.len() > 2 {
             let lower = piece.to_lowercase();
@@ -156,6 +164,16 @@ fn pieces(sentence: &str) -> Vec<&str> {
         {
             end = bytes[i + 1].0 + bytes[i + 1].1.len();
             i += 2;
+        }
+        // `C++` and `C#` are names of their own.
+        let signs = bytes[i..]
+            .iter()
+            .take_while(|(_, piece)| matches!(*piece, "+" | "#"))
+            .count();
+        let ends = next(i + signs);
+        if latin(piece) && signs > 0 && !latin(ends) && !ends.starts_with(is_mark) {
+            end = bytes[i + signs - 1].0 + 1;
+            i += signs;
         }
         pieces.push((start, end));
     }

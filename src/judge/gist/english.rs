@@ -625,7 +625,8 @@ fn gather(pieces: &[Piece<'_>], start: &Token, ordered: bool) -> Gist {
                 _ if piece.token.capital || first && dated => Article::Known,
                 article => article,
             },
-            bare: first && at == 0 && lemma(text).0 == text,
+            // `the knee hurt` is past where `hurts` is not.
+            bare: first && at == 0 && lemma(text).0 == text || piece.is_any(BARE_PARTICIPLES),
             third: text.ends_with('s') && lemma(text).0 != text,
             ..Word::sign("")
         });

@@ -102,7 +102,8 @@ struct Word {
     /// Whether it begins an apposition: `Ana, the user's sister`.
     apposed: bool,
     article: Article,
-    /// Whether it begins its sentence, without an ending; whether it ends as a verb of the third person.
+    /// Whether it has no ending and begins its sentence or may be a past; whether it ends as a verb of the
+    /// third person.
     bare: bool,
     third: bool,
 }
