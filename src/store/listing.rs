@@ -280,7 +280,17 @@ pub(crate) fn can_express(storage: Storage, kind: &FieldKind, user: &str) -> boo
         && user.len() <= LONGEST_TAG
         && user.trim() == user
         && !user.contains(char::is_control)
+        && !has_escape(user)
         && separator.is_none_or(|separator| !user.contains(separator))
+}
+
+/// Whether a query would take a backslash in it for an escape, also within a parameter.
+fn has_escape(user: &str) -> bool {
+    let pairs = user.chars().zip(user.chars().skip(1));
+    let escaped = |next: char| next.is_ascii_punctuation() || next.is_whitespace();
+    pairs
+        .into_iter()
+        .any(|(c, next)| c == '\\' && escaped(next))
 }
 
 /// Every key of an index, whoever it is of.
@@ -501,6 +511,9 @@ mod tests {
             "a\tb",
             "a\u{7f}",
             "alice\u{a0}",
+            r"corp\.alice",
+            r"a\\b",
+            r"a\ b",
         ] {
             assert!(
                 !can_express(Storage::Hash, &tag(Some(',')), user),
@@ -515,6 +528,8 @@ mod tests {
             "用户一",
             "$user",
             "*",
+            r"CORP\alice",
+            r"alice\",
         ] {
             assert!(
                 can_express(Storage::Hash, &tag(Some(',')), user),

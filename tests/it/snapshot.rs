@@ -314,6 +314,12 @@ async fn each_user_id_has_exactly_its_own_memories() {
         "system",
         "a b",
         "a\\b",
+        // A query takes a backslash before punctuation for an escape.
+        "a\\\\b",
+        "corp\\-alice",
+        "corp-alice",
+        "a\\ b",
+        "alice\\",
         "*",
         "$user",
         "tab\there",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::support::store::blob;
 
-const USERS: [&str; 17] = [
+const USERS: [&str; 20] = [
     "alice",
     "Alice",
     "ALICE",
@@ -26,6 +26,9 @@ const USERS: [&str; 17] = [
     "用户",
     "用户一",
     "älice",
+    "corp-alice",
+    r"corp\-alice",
+    r"corp\\-alice",
 ];
 
 /// How a library lays out a store.
