@@ -2,7 +2,6 @@
 //! rules of that server's own compaction where it has some.
 
 use std::fmt::Write as _;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -12,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::hash::texts;
 use super::redisvl::{Redisvl, RedisvlFields};
 use super::rules::{self, Held, Rule};
+use super::timestamp::SECONDS;
 use super::{
     CannotWrite, Concern, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
     Record, Source, Stored,
@@ -36,6 +36,7 @@ const UPDATED_AT: &str = "updated_at";
 const HASH: &str = "memory_hash";
 const EXTRACTED: &str = "discrete_memory_extracted";
 const PINNED: &str = "pinned";
+const MESSAGE: &str = "message";
 /// Fields that are merged by a rule that other stores have too.
 const RULES: [(&str, Rule); 5] = [
     (LAST_ACCESSED, Rule::Max),
@@ -54,8 +55,6 @@ const DATES: [&str; 5] = [
     "persisted_at",
     "event_date",
 ];
-/// The seconds of the years 1 to 9999.
-const SECONDS: RangeInclusive<f64> = -62_135_596_800.0..=253_402_300_799.0;
 /// There as long as a worker runs that compacts; in braces on a cluster.
 const COMPACTORS: [&str; 2] = [
     "memory-server:task-workers:compact_long_term_memories",
@@ -144,9 +143,14 @@ impl Layout for AgentMemoryServer {
         if record.text("id_") != key.strip_prefix(&self.prefix) {
             return Err(not(Reason::Malformed, "`id_` is not the key's"));
         }
-        if memory.partition.memory_type == "message" {
+        // The server takes what has no type for one.
+        if record.text("memory_type").unwrap_or(MESSAGE) == MESSAGE {
             let detail = "a message of a conversation, not a memory drawn from one";
             return Err(not(Reason::NotAMemory, detail));
+        }
+        if let Some(name) = binary(record) {
+            let detail = format!("field `{name}` is not UTF-8");
+            return Err(not(Reason::NotUtf8, &detail));
         }
         if let Some(name) = unreadable(record) {
             let detail = format!("the server fails on its `{name}`, or reads it as another value");
@@ -248,6 +252,14 @@ fn by_rule(rule: Rule, texts: &[&str]) -> Result<String, String> {
     }
 }
 
+/// A field that the server reads as text, that memfold merges by a rule or replaces, and that is no
+/// text here: nothing would be left of it.
+fn binary(record: &Record) -> Option<&'static str> {
+    let ruled = RULES.iter().map(|(name, _)| *name);
+    let mut names = ruled.chain(OWN).chain(DATES).chain(["session_id"]);
+    names.find(|name| record.has(name) && record.text(name).is_none())
+}
+
 /// The field that makes the server fail on every answer with the record, or that it reads as
 /// something else than what stands there.
 fn unreadable(record: &Record) -> Option<&'static str> {
@@ -255,6 +267,8 @@ fn unreadable(record: &Record) -> Option<&'static str> {
         (_, None) => false,
         ("memory_type", Some(kind)) => !matches!(kind, "semantic" | "episodic"),
         (EXTRACTED, Some(extracted)) => !matches!(extracted, "t" | "f"),
+        // Not even with the sign of a number that is not negative: no sum or maximum reads it.
+        (_, Some(text)) if text.starts_with('+') => true,
         (ACCESS_COUNT, Some(count)) => {
             !count.is_empty() && !count.parse::<i64>().is_ok_and(|count| count >= 0)
         }

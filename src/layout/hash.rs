@@ -3,6 +3,14 @@
 use super::{Record, Source};
 
 impl Record {
+    /// Whether a HASH has the field.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let Self::Hash(fields) = self else {
+            return false;
+        };
+        fields.iter().any(|(known, _)| known == name.as_bytes())
+    }
+
     /// The field of a HASH as text; `None` where it is absent or not UTF-8.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let Self::Hash(fields) = self else {

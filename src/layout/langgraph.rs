@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::deleted::refuse_deleted;
 use super::json::Path;
 use super::metadata::Metadata;
-use super::timestamp::Stamp;
+use super::timestamp::{SECONDS, Stamp};
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
     Source, Stored, not_read,
@@ -152,8 +152,8 @@ impl LangGraph {
     ) -> Result<Reading, NotRead> {
         let namespace = text(document, "prefix")?;
         let item_key = text(document, "key")?;
-        let created_at = number(document, "created_at")?;
-        number(document, "updated_at")?;
+        let created_at = time(document, "created_at")?;
+        time(document, "updated_at")?;
         let value = document.get("value").unwrap_or(&Value::Null);
         let other = stored.others.first().map(|other| &other.record);
         let other = other.ok_or_else(|| {
@@ -368,11 +368,16 @@ fn text<'a>(document: &'a Map<String, Value>, name: &str) -> Result<&'a str, Not
     text.ok_or_else(|| not_read(Reason::Malformed, format!("`{name}` is no text")))
 }
 
-/// A time of an item. The library cannot read one that is no number.
-fn number(document: &Map<String, Value>, name: &str) -> Result<Option<jiff::Timestamp>, NotRead> {
+/// A time of an item, in microseconds. The library fails on every answer with one that is no number,
+/// or beyond its calendar.
+fn time(document: &Map<String, Value>, name: &str) -> Result<Option<jiff::Timestamp>, NotRead> {
+    let wrong = |what: &str| not_read(Reason::Malformed, format!("`{name}` is no {what}"));
     let number = document.get(name).and_then(Value::as_number);
-    let number =
-        number.ok_or_else(|| not_read(Reason::Malformed, format!("`{name}` is no number")))?;
+    let number = number.ok_or_else(|| wrong("number"))?;
+    let seconds = number.as_f64().map(|micros| micros / 1e6);
+    if !seconds.is_some_and(|seconds| SECONDS.contains(&seconds)) {
+        return Err(wrong("number of microseconds of the years 1 to 9999"));
+    }
     Ok(Stamp::parse(&number.to_string(), &TimeZone::UTC).map(|stamp| stamp.at))
 }
 

@@ -1,6 +1,8 @@
 //! Dates as libraries store them: read in any form or in a given one, written back in the form they
 //! had.
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
@@ -9,6 +11,9 @@ use serde_json::Value;
 
 /// Smaller numbers are counters or "unset", not dates.
 const EARLIEST_SECONDS: i128 = 100_000_000; // March 1973
+
+/// The seconds of the years 1 to 9999, beyond which Python has no dates.
+pub(crate) const SECONDS: RangeInclusive<f64> = -62_135_596_800.0..=253_402_300_799.0;
 
 /// How the dates of a store are written, where that is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -119,8 +119,10 @@ fn pinned_memories_are_told_and_stay_pinned() {
 
 #[test]
 fn messages_and_strangers_are_left_alone() {
-    let error = source("A1", &[("memory_type", Some("message"))]).unwrap_err();
-    assert_eq!(error.reason, Reason::NotAMemory);
+    for message in [Some("message"), None] {
+        let error = source("A1", &[("memory_type", message)]).unwrap_err();
+        assert_eq!(error.reason, Reason::NotAMemory, "{message:?}");
+    }
     let error = source("A1", &[("id_", Some("A2"))]).unwrap_err();
     assert_eq!(
         (error.reason, error.user.as_deref()),
@@ -132,11 +134,11 @@ fn messages_and_strangers_are_left_alone() {
 #[test]
 fn what_the_server_itself_cannot_read_is_left_alone() {
     for (name, values) in [
-        ("access_count", &["-1", "many", "2.5", "1e3"][..]),
+        ("access_count", &["-1", "many", "2.5", "1e3", "+5"][..]),
         ("memory_type", &["", "Semantic", "fact"]),
         ("discrete_memory_extracted", &["", "yes"]),
         ("created_at", &["inf", "nan", "-inf", "1e300", "", "soon"]),
-        ("last_accessed", &["inf", "NaN", "1e17"]),
+        ("last_accessed", &["inf", "NaN", "1e17", "+5"]),
         ("updated_at", &["infinity"]),
         ("persisted_at", &["nan"]),
         ("event_date", &["inf"]),
@@ -155,6 +157,29 @@ fn what_the_server_itself_cannot_read_is_left_alone() {
         ("event_date", Some("-5.5")),
     ] {
         assert!(source("A1", &[change]).is_ok(), "{change:?}");
+    }
+}
+
+#[test]
+fn what_is_no_text_where_the_server_has_text_is_left_alone() {
+    for name in [
+        "topics",
+        "entities",
+        "extracted_from",
+        "access_count",
+        "pinned",
+        "memory_hash",
+        "discrete_memory_extracted",
+        "persisted_at",
+        "session_id",
+    ] {
+        let mut record = hash(&with(&FIELDS, &[(name, None)]), "vector");
+        if let Record::Hash(fields) = &mut record {
+            fields.push((name.into(), b"\xff\xfe".to_vec()));
+        }
+        let error = read(&layout(), "memory_idx:A1", record).unwrap_err();
+        let found = (error.reason, error.user.as_deref());
+        assert_eq!(found, (Reason::NotUtf8, Some("alice")), "{name}");
     }
 }
 

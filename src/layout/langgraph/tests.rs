@@ -191,14 +191,24 @@ fn what_cannot_be_rewritten_is_left_alone_with_a_reason() {
     let mut foreign = item("1", json!({"content": "a"}), "$");
     foreign.others = item("2", json!({"content": "a"}), "$").others;
     assert_eq!(reason(&foreign), Reason::Malformed);
-    let mut dated = item("1", json!({"content": "a"}), "$");
-    if let Record::Json(text) = &mut dated.record {
-        *text = text.replace(
-            "\"updated_at\":1795977278700693",
-            "\"updated_at\":\"2026-11-29\"",
-        );
+    for (name, time) in [
+        ("updated_at", "\"2026-11-29\""),
+        // The year 10000: the library's calendar ends before.
+        ("updated_at", "253402300800000000"),
+        ("created_at", "253402300800000000"),
+        ("created_at", "-1e30"),
+    ] {
+        let mut dated = item("1", json!({"content": "a"}), "$");
+        if let Record::Json(text) = &mut dated.record {
+            let (was, is) = (
+                format!("\"{name}\":1795977278700693"),
+                format!("\"{name}\":{time}"),
+            );
+            *text = text.replace(&was, &is);
+            assert!(text.contains(&is), "{text}");
+        }
+        assert_eq!(reason(&dated), Reason::Malformed, "{name} {time}");
     }
-    assert_eq!(reason(&dated), Reason::Malformed);
 }
 
 #[test]
