@@ -53,6 +53,8 @@ use originals::Said;
 use run::{Run, sort};
 use space::Space;
 
+pub(crate) use space::stored_samples;
+
 pub use commit::Done;
 pub use conflicts::Conflict;
 pub use quality::Quality;

@@ -141,9 +141,10 @@ impl Look {
     }
 }
 
-/// Memories whose vectors may be looked at: key, text and vector, spread over the sorted keys.
-/// Results of merges only where there is nothing else, since their vectors may be means of others.
-fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
+/// Memories whose vectors may be looked at: key, text as it was embedded, and vector, spread over
+/// the sorted keys. Results of merges only where there is nothing else, since their vectors may be
+/// means of others.
+pub(crate) fn stored_samples(snapshot: &Snapshot) -> Vec<(String, String, Vec<f32>)> {
     let rows = 0..snapshot.memories.len();
     let is_result = |row: &usize| snapshot.memories[*row].merge_id.is_some();
     let mut chosen: Vec<usize> = rows.clone().filter(|row| !is_result(row)).collect();

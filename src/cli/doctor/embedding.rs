@@ -8,7 +8,7 @@ use super::{Check, open};
 use crate::config::Settings;
 use crate::embed::{EmbedError, Embedder, MULTILINGUAL_MODEL, Proof, Sample, choose, prove};
 use crate::layout::Layout;
-use crate::merge::Distance;
+use crate::merge::{Distance, stored_samples};
 use crate::store::StoreError;
 use crate::store::index::IndexFacts;
 use crate::store::listing::users;
@@ -77,7 +77,12 @@ pub(super) async fn proof(
         Err(error) => return vec![Check::failed("match", error)],
     };
     let looked_at = tokio::task::spawn_blocking(move || {
-        let proof = prove(embedder.as_ref(), &choose(&candidates(&snapshot)))?;
+        let stored = stored_samples(&snapshot);
+        let samples: Vec<Sample<'_>> = stored
+            .iter()
+            .map(|(key, text, vector)| Sample { key, text, vector })
+            .collect();
+        let proof = prove(embedder.as_ref(), &choose(&samples))?;
         let texts = snapshot.memories.iter().map(|memory| &*memory.text);
         Ok::<_, EmbedError>([verdict(&proof), language(embedder.as_ref(), texts)?])
     });
@@ -127,34 +132,21 @@ fn verdict(proof: &Proof) -> Check {
     }
 }
 
-/// The memories of the first user that has some.
+/// The memories of the first user that has some which are no results, else of the first that has any.
 async fn sampled(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     layout: &dyn Layout,
 ) -> Result<Option<Snapshot>, StoreError> {
+    let mut results = None;
     for user in users(conn, facts, layout).await?.iter().take(USERS) {
         let snapshot = snapshot(conn, facts, layout, user).await?;
-        if !candidates(&snapshot).is_empty() {
+        if snapshot.memories.iter().any(|m| m.merge_id.is_none()) {
             return Ok(Some(snapshot));
         }
+        results = results.or_else(|| Some(snapshot).filter(|s| !s.memories.is_empty()));
     }
-    Ok(None)
-}
-
-/// What an embedder made: the vector of a merge may be the mean of others.
-fn candidates(snapshot: &Snapshot) -> Vec<Sample<'_>> {
-    let memories = snapshot.memories.iter().zip(snapshot.vectors.rows());
-    memories
-        .filter(|(memory, _)| memory.merge_id.is_none())
-        .filter_map(|(memory, vector)| {
-            Some(Sample {
-                key: &memory.key,
-                text: &memory.text,
-                vector: vector.to_slice()?,
-            })
-        })
-        .collect()
+    Ok(results)
 }
 
 #[cfg(test)]
