@@ -308,6 +308,10 @@ fn field(attribute: &Value) -> Result<Field, StoreError> {
     // RESP3 lists flags apart, RESP2 appends them to the attribute's own array.
     let flags = reply::get(attribute, "flags").unwrap_or(attribute);
     let kind = match name.to_ascii_uppercase().as_str() {
+        // No query finds anything by it.
+        _ if reply::has_word(flags, "NOINDEX") => FieldKind::Other {
+            name: format!("{name} NOINDEX"),
+        },
         "TEXT" => FieldKind::Text,
         "NUMERIC" => FieldKind::Numeric,
         "TAG" => FieldKind::Tag {
@@ -405,6 +409,22 @@ mod tests {
             index_empty: false,
         };
         assert_eq!(facts.field("user_id").unwrap().kind, kind);
+    }
+
+    #[test]
+    fn what_is_not_indexed_is_nothing_to_search_by() {
+        let words = [
+            "identifier",
+            "u",
+            "attribute",
+            "u",
+            "type",
+            "TAG",
+            "NOINDEX",
+        ];
+        let found = field(&Value::Array(words.map(bulk).to_vec())).unwrap();
+        let name = "TAG NOINDEX".to_owned();
+        assert_eq!(found.kind, FieldKind::Other { name });
     }
 
     #[test]
