@@ -70,6 +70,14 @@ impl Pipeline {
             Ok(sources) => sources,
             Err(refused) => return Ok(Err(refused)),
         };
+        let keys: Vec<&str> = merge.sources.iter().map(|s| s.key.as_str()).collect();
+        if let Some(index) = ground.neighbours.dividing(self.index.storage, &keys) {
+            let detail = format!(
+                "index {index} holds some of them but not all: its readers would lose one, or get \
+                 one that is not theirs"
+            );
+            return Ok(Err((Reason::Unwritable, detail)));
+        }
         let result = match self.result(merge, &sources) {
             Ok(result) => result,
             Err(detail) => return Ok(Err((Reason::Unwritable, detail))),

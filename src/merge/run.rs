@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
-use crate::store::{self, Lease, Retire, Storage};
+use crate::store::{Lease, Neighbours, Retire, Storage};
 
 /// Where a result may appear in the index only after its commit, the originals must outlive the
 /// look for it, even if nobody wants to undo.
@@ -18,6 +18,8 @@ const LEAST_WINDOW: Duration = Duration::from_secs(60);
 /// What all merges of a run have in common.
 pub(super) struct Ground {
     pub(super) retire: Retire,
+    /// All indexes that may hold a source.
+    pub(super) neighbours: Neighbours,
     pub(super) undo_window: Duration,
     pub(super) threshold: f64,
     pub(super) distance: String,
@@ -31,8 +33,11 @@ impl Ground {
         } else {
             options.undo_window
         };
+        let conn = &mut pipeline.conn.clone();
+        let neighbours = Neighbours::over(conn, &storages(pipeline)).await?;
         Ok(Self {
-            retire: retire(pipeline, undo_window).await?,
+            retire: retire(&neighbours, undo_window),
+            neighbours,
             undo_window,
             threshold: plan.threshold.value,
             distance: plan.distance.clone(),
@@ -41,17 +46,14 @@ impl Ground {
 }
 
 /// How sources leave: by renaming, unless an index would catch them in the undo store.
-async fn retire(pipeline: &Pipeline, undo_window: Duration) -> Result<Retire, MergeError> {
+fn retire(neighbours: &Neighbours, undo_window: Duration) -> Retire {
     if undo_window.is_zero() {
-        return Ok(Retire::Delete);
-    }
-    let mut conn = pipeline.conn.clone();
-    let covering = store::covering_index(&mut conn, &storages(pipeline)).await?;
-    Ok(if covering.is_some() {
+        Retire::Delete
+    } else if neighbours.taking_undo().is_some() {
         Retire::Dump
     } else {
         Retire::Rename
-    })
+    }
 }
 
 /// All kinds of keys that a merge may move.

@@ -1,11 +1,9 @@
 //! The names of all keys that memfold writes, and whether an index would catch them.
 
-use redis::aio::ConnectionLike;
 use sha1::{Digest as _, Sha1};
 
-use super::index::{index_facts, index_names};
 use super::ledger::MergeRecord;
-use super::{NAMESPACE, Storage, StoreError, vetoes};
+use super::{NAMESPACE, vetoes};
 
 /// The stream of merges and undos.
 pub const LEDGER: &str = "memfold:ledger";
@@ -127,28 +125,9 @@ pub(super) fn of_merge(
         .collect()
 }
 
-/// The name of an index on the server that would take retired memories of these storages for its
-/// own, if there is one. Then they must be retired as payloads ([`super::Retire::Dump`]). An index
-/// that this account may not see might be one.
-///
-/// # Errors
-/// [`StoreError`] if the indexes cannot be listed or described.
-pub async fn covering_index(
-    con: &mut impl ConnectionLike,
-    storages: &[Storage],
-) -> Result<Option<String>, StoreError> {
-    for name in index_names(con).await? {
-        let facts = match index_facts(con, &name).await {
-            Ok(facts) => facts,
-            Err(StoreError::Permission(_)) => return Ok(Some(name)),
-            Err(StoreError::NoIndex { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        if storages.contains(&facts.storage) && covers(&facts.prefixes, &undo_prefix()) {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
+/// Whether an index with these prefixes would take what is kept for undo.
+pub(super) fn takes_undo(prefixes: &[String]) -> bool {
+    covers(prefixes, &undo_prefix())
 }
 
 /// Whether an index with these prefixes takes any key that begins with `start`. A prefix is a plain

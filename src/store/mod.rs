@@ -24,6 +24,7 @@ mod functions;
 mod keys;
 mod lease;
 mod ledger;
+mod neighbours;
 mod numbers;
 mod probe;
 mod query;
@@ -45,13 +46,14 @@ pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};
 pub use index::Storage;
-pub use keys::{LEDGER, beside, covering_index, partition_name};
+pub use keys::{LEDGER, beside, partition_name};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,
     StoredRecord, history, merged_again_by, merges_of_run, original_texts, originals, parents,
     show, trim_ledger, undone_since,
 };
+pub use neighbours::Neighbours;
 pub use probe::{probe, probes};
 pub use spent::{Counter, Spent};
 pub use state::{Probe, UserState, compared, remember, remember_compared, state, states};

@@ -2,9 +2,10 @@
 
 use memfold::layout::{Record, Stored};
 use memfold::store::{
-    CommitError, Committed, Retire, State, Storage, StoreError, covering_index, history, originals,
+    CommitError, Committed, Neighbours, Retire, State, Storage, StoreError, history, originals,
     record_digest, show,
 };
+use redis::aio::ConnectionLike;
 
 use crate::support::merging::{Case, KINDS, VECTOR, WINDOW};
 use crate::support::picture;
@@ -492,14 +493,16 @@ async fn a_large_hash_is_written_whole() {
     assert_eq!(stored.result_digest, record_digest(&result));
 }
 
+async fn taking_undo(con: &mut impl ConnectionLike, storage: Storage) -> Option<String> {
+    let neighbours = Neighbours::over(con, &[storage]).await.unwrap();
+    neighbours.taking_undo().map(str::to_owned)
+}
+
 #[tokio::test]
 async fn an_index_that_covers_the_undo_store_is_named() {
     for storage in [Storage::Json, Storage::Hash] {
         let mut case = Case::new((storage, true)).await;
-        assert_eq!(
-            covering_index(&mut case.con, &[storage]).await.unwrap(),
-            None
-        );
+        assert_eq!(taking_undo(&mut case.con, storage).await, None);
         let other = if storage == Storage::Json {
             Storage::Hash
         } else {
@@ -517,10 +520,7 @@ async fn an_index_that_covers_the_undo_store_is_named() {
             };
             index.create(&mut case.con).await;
         }
-        assert_eq!(
-            covering_index(&mut case.con, &[storage]).await.unwrap(),
-            None
-        );
+        assert_eq!(taking_undo(&mut case.con, storage).await, None);
         for prefixes in [
             vec![],
             vec!["x".to_owned(), "mem".to_owned()],
@@ -539,7 +539,7 @@ async fn an_index_that_covers_the_undo_store_is_named() {
                 case.server.url().replace("resp3", "resp2"),
             ] {
                 let mut con = crate::support::server::connect(&url).await;
-                let found = covering_index(&mut con, &[storage]).await.unwrap();
+                let found = taking_undo(&mut con, storage).await;
                 assert_eq!(found.as_deref(), Some("wide"));
             }
             case.run::<()>(&["FT.DROPINDEX", "wide"]).await;
@@ -552,7 +552,7 @@ async fn an_index_that_covers_the_undo_store_is_named() {
             .collect();
         case.run::<()>(&words).await;
         let mut con = crate::support::server::connect(&case.server.url_as("app", "pw")).await;
-        let found = covering_index(&mut con, &[storage]).await.unwrap();
+        let found = taking_undo(&mut con, storage).await;
         assert!(["beside", "of_other_type"].contains(&found.as_deref().unwrap()));
     }
 }

@@ -7,7 +7,7 @@ use redis::{InfoDict, Value};
 
 use super::Check;
 use crate::store::index::Storage;
-use crate::store::{LIBRARY, covering_index};
+use crate::store::{LIBRARY, Neighbours};
 
 pub(super) async fn checks(conn: &mut ConnectionManager) -> Vec<Check> {
     let info = redis::cmd("INFO").query_async::<InfoDict>(conn).await;
@@ -114,7 +114,8 @@ async fn functions(conn: &mut ConnectionManager) -> Check {
 
 /// Retired memories must not be taken for memories by any index.
 pub(super) async fn undo_store(conn: &mut ConnectionManager, storage: Storage) -> Check {
-    match covering_index(conn, &[storage]).await {
+    let neighbours = Neighbours::over(conn, &[storage]).await;
+    match neighbours.as_ref().map(Neighbours::taking_undo) {
         Ok(None) => Check::ok("undo store", "no index covers memfold:undo:"),
         Ok(Some(index)) => {
             let found = format!(
