@@ -123,6 +123,46 @@ def check_metadata(text: str):
     assert "chat" in text and "email" in text
 
 
+def test_no_other_index_loses_a_memory(redis, agent, memfold):
+    """The recipe's prefix has no colon, so its index holds what lies under every longer one, too."""
+    schema = "SCHEMA $.content AS content TEXT $.user_id AS user_id TAG".split()
+    redis.execute_command("FT.CREATE", "team", "ON", "JSON", "PREFIX", 1, "memory_team:", *schema)
+    agent.store_memory(WINDOW, SEMANTIC, "tyler", "t-1")
+    [own] = documents(redis)
+    redis.copy(own, "memory_team:1")
+    before = documents(redis)
+    assert indexed(redis) == before.keys()
+
+    [report] = memfold.merge("tyler")
+
+    assert documents(redis) == before and report["merged"] == []
+    [left] = report["not_committed"]
+    assert left["reason"] == "unwritable" and "index team" in left["detail"]
+    # Among those of the team there is nothing to lose.
+    redis.copy(own, "memory_team:2")
+    redis.delete(own)
+    assert len(memfold.merge("tyler")[0]["merged"]) == 1
+
+
+@by_edition
+def test_what_the_agent_passes_over_hides_nothing_that_it_could_read(redis, diarist, memfold, edition: Edition):
+    agent = diarist(edition)
+    store_repetitions(agent)
+    first = key_of(agent, documents(redis), WINDOW)
+    # Another writer's: the agent passes over what has no id.
+    redis.hdel(first, "memory_id") if edition.storage_type == "hash" else redis.json().delete(first, "$.memory_id")
+    before = documents(redis)
+    assert first.decode() not in {memory.id for memory in agent.retrieve_memories(WINDOW, SEMANTIC, "tyler")}
+
+    [report] = memfold.merge("tyler")
+
+    [done] = merged_by(report)
+    assert done["result_key"].encode() == first
+    assert [memory.id for memory in agent.retrieve_memories(WINDOW, SEMANTIC, "tyler")] == [first.decode()]
+    memfold("undo", done["merge_id"])
+    assert documents(redis) == before
+
+
 @by_edition
 def test_the_agent_goes_on_with_the_merged_store(redis, diarist, memfold, edition: Edition):
     agent = diarist(edition)

@@ -370,6 +370,31 @@ fn metadata_keeps_its_form() {
     }
 }
 
+/// The recipe's agent passes over a memory without an id: one that it could read must not become one.
+#[test]
+fn an_id_goes_where_it_is_missing_and_never_over_another() {
+    let with = |id: &str| {
+        let id = if id.is_empty() {
+            String::new()
+        } else {
+            format!(r#","memory_id":{id}"#)
+        };
+        source(
+            "m:1",
+            &format!(r#"{{"content":"a","embedding":[1,0],"user_id":"u"{id}}}"#),
+        )
+    };
+    for none in ["", "null", r#""""#] {
+        let sources = [with(none), with(none), with(r#""B""#), with(r#""C""#)];
+        assert_eq!(merge(&sources, 0)["memory_id"], "B", "{none}");
+        assert_eq!(merge(&sources, 3)["memory_id"], "C", "{none}");
+    }
+    assert_eq!(
+        merge(&[with("null"), with("")], 0)["memory_id"],
+        Value::Null
+    );
+}
+
 #[test]
 fn dates_go_where_they_are_missing_and_never_over_what_cannot_be_read() {
     let with = |date: &str| {

@@ -126,6 +126,17 @@ impl Redisvl {
         if let Some(date) = self.ways.times.earliest(&dates, survivor, &self.naive_zone) {
             put(&self.created_at, date)?;
         }
+        // Agents may pass over a record without an id.
+        let id = |members| {
+            self.id
+                .get(members)
+                .filter(|id| !id.is_null() && **id != "")
+        };
+        if id(&members[survivor]).is_none()
+            && let Some(first) = members.iter().find_map(id)
+        {
+            put(&self.id, first.clone())?;
+        }
         for (path, value) in members
             .iter()
             .flat_map(|members| self.other_fields(members))
