@@ -126,6 +126,15 @@ impl Path {
     }
 }
 
+/// Digits of the longest whole number that Python reads from text.
+const PYTHON_DIGITS: usize = 4300;
+
+/// Whether Python would fail on a JSON text for the length of a number in it.
+pub(crate) fn has_endless_number(text: &str) -> bool {
+    let mut runs = text.as_bytes().split(|byte| !byte.is_ascii_digit());
+    runs.any(|run| run.len() > PYTHON_DIGITS)
+}
+
 /// Whether an object anywhere in a sound JSON text has two members of the same name, of which a
 /// parser would drop one. `parsed` is what the parser made of it.
 pub(crate) fn repeats_a_member(text: &str, parsed: &Value) -> bool {

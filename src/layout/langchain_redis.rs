@@ -137,7 +137,11 @@ impl LangchainRedis {
             Ok(whole @ Value::Object(_)) if json::repeats_a_member(text, &whole) => {
                 return Err(malformed(format!("`{METADATA}` has a member twice")));
             }
-            Ok(Value::Object(metadata)) => metadata,
+            Ok(Value::Object(metadata)) if !json::has_endless_number(text) => metadata,
+            Ok(Value::Object(_)) => {
+                let detail = format!("`{METADATA}` has a number that Python cannot read");
+                return Err(malformed(detail));
+            }
             _ => return Err(malformed(format!("`{METADATA}` is no JSON object in text"))),
         };
         for (name, value) in &metadata {

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use md5::{Digest as _, Md5};
 use serde_json::{Map, Value};
 
-use super::json::repeats_a_member;
+use super::json::{has_endless_number, repeats_a_member};
 use super::redisvl::{Redisvl, RedisvlFields};
 use super::{
     CannotWrite, Companions, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options,
@@ -184,9 +184,10 @@ impl Layout for Mem0 {
             return Err(not(Reason::Malformed, detail));
         }
         let metadata = metadata(record).filter(|_| !is_fenced(record));
-        let Some(metadata) = metadata else {
-            let detail =
-                "`metadata` is no JSON object, or has a block of code, on which mem0 fails";
+        let endless = record.text(METADATA).is_some_and(has_endless_number);
+        let Some(metadata) = metadata.filter(|_| !endless) else {
+            let detail = "`metadata` is no JSON object, or has a block of code or a number of more \
+                          than 4300 digits, on which mem0 fails";
             return Err(not(Reason::Malformed, detail));
         };
         if let Some(name) = PAYLOAD.iter().find(|name| metadata.contains_key(**name)) {

@@ -113,6 +113,17 @@ fn both_copies_must_say_the_same() {
 }
 
 #[test]
+fn a_number_that_python_cannot_read_is_left_alone() {
+    let with_digits = |digits| {
+        let n: serde_json::Number = "9".repeat(digits).parse().unwrap();
+        let metadata = json!({"user_id": "ana", "n": n});
+        read(&document(&metadata, &metadata)).map_err(|error| error.reason)
+    };
+    assert!(with_digits(4300).is_ok());
+    assert_eq!(with_digits(4301).unwrap_err(), Reason::Malformed);
+}
+
+#[test]
 fn lists_are_joined_by_one_separator() {
     for (items, joined, yes) in [
         (json!(["a", "b", "c"]), "a|b|c", true),

@@ -101,6 +101,16 @@ fn what_mem0_itself_fails_on_is_left_alone() {
 }
 
 #[test]
+fn a_number_that_python_cannot_read_is_left_alone() {
+    let with_digits = |digits| {
+        let metadata = format!(r#"{{"n": {}}}"#, "9".repeat(digits));
+        source("u1", &[("metadata", Some(&metadata))]).map_err(|error| error.reason)
+    };
+    assert!(with_digits(4300).is_ok());
+    assert_eq!(with_digits(4301).unwrap_err(), Reason::Malformed);
+}
+
+#[test]
 fn metadata_that_mem0_takes_for_the_memory_itself_are_left_alone() {
     for name in [
         "data",
