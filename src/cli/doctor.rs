@@ -12,7 +12,7 @@ use super::check::{self, Check};
 use super::exit::Exit;
 use super::{Context, open, output};
 use crate::config::Settings;
-use crate::layout::{FieldUse, Layout};
+use crate::layout::{FieldUse, Layout, kind};
 use crate::store::StoreError;
 use crate::store::index::{FieldKind, IndexFacts, index_facts};
 use crate::store::vector_field::Metric;
@@ -186,7 +186,9 @@ fn fields(facts: &IndexFacts, layout: &dyn Layout) -> Check {
         );
         return Check::fail("fields", found, advice);
     }
-    let unknown = |field: &FieldUse| facts.field(&field.name).is_none();
+    let has = |facts: &IndexFacts, field: &FieldUse| facts.field(&field.name).is_some();
+    let beside = layout.vector_index();
+    let unknown = |field: &FieldUse| !has(facts, field) && !beside.is_some_and(|f| has(f, field));
     let others: Vec<String> = layout
         .fields()
         .iter()
@@ -196,7 +198,13 @@ fn fields(facts: &IndexFacts, layout: &dyn Layout) -> Check {
     if others.is_empty() {
         return Check::ok("fields", "all are in the index");
     }
-    let found = format!("not in the index: {}", others.join(", "));
-    let advice = "they are read from the records; if they have other names there, set --fields-…";
+    let found = format!(
+        "not in the index, so read from the records: {}",
+        others.join(", ")
+    );
+    if kind(layout.name()).is_some_and(|kind| !kind.named) {
+        return Check::ok("fields", found);
+    }
+    let advice = "if they have other names there, set --fields-…";
     Check::warn("fields", found, advice)
 }

@@ -26,6 +26,7 @@ pub(super) const KIND: Kind = Kind {
     index: "memory_records",
     more: |_, _| Vec::new(),
     copied: false,
+    named: false,
     open: |options, facts, _| Ok(Arc::new(AgentMemoryServer::new(options, facts)?)),
 };
 

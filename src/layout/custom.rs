@@ -24,6 +24,7 @@ pub(super) const KIND: Kind = Kind {
     index: "",
     more: |_, _| Vec::new(),
     copied: false,
+    named: true,
     open: |options, facts, _| Ok(Arc::new(Custom::new(options, facts)?)),
 };
 

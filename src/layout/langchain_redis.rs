@@ -41,6 +41,7 @@ pub(super) const KIND: Kind = Kind {
     index: "",
     more: |_, _| Vec::new(),
     copied: true,
+    named: true,
     open: |options, facts, _| Ok(Arc::new(LangchainRedis::new(options, facts)?)),
 };
 

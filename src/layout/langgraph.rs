@@ -36,6 +36,7 @@ pub(super) const KIND: Kind = Kind {
         vec![options.vector_index.clone().unwrap_or_else(usual)]
     },
     copied: false,
+    named: false,
     open: |options, facts, more| {
         let vectors = more.first().and_then(Option::as_ref);
         Ok(Arc::new(LangGraph::new(options, facts, vectors)?))

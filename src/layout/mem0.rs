@@ -26,6 +26,7 @@ pub(super) const KIND: Kind = Kind {
     index: "mem0",
     more: |_, index| vec![format!("{index}_entities")],
     copied: false,
+    named: false,
     open: |options, facts, more| {
         let entities = more.first().cloned().flatten();
         Ok(Arc::new(Mem0::new(options, facts, entities)?))

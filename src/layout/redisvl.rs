@@ -29,6 +29,7 @@ pub(super) const KIND: Kind = Kind {
     index: "agent_memories",
     more: |_, _| Vec::new(),
     copied: true,
+    named: true,
     open: |options, facts, _| {
         let fields = RedisvlFields::of(options);
         let layout = Redisvl::new(&fields, facts, options.naive_zone.clone())?;

@@ -71,6 +71,9 @@ pub struct Kind {
     /// Whether a record may be copied to a key of another form: not where it repeats the id that its
     /// key holds, or where agents know it by something else that the copy would have too.
     pub copied: bool,
+    /// Whether the names of the fields are the user's, who may have to set them; else they are the
+    /// library's.
+    pub named: bool,
     /// Makes the layout over the index of the memories' own keys; `more` are the indexes named
     /// above, in their order, `None` where the server has no such index.
     pub open: fn(options: &Options, facts: &IndexFacts, more: &[Option<IndexFacts>]) -> Opened,

@@ -362,6 +362,7 @@ def test_doctor_says_what_it_would_read_and_leave(redis, embed, memfold):
     told = {name: [check["found"] for check in checks if check["name"] == name] for name in names}
     # What is embedded is the value around the text as well.
     assert told["match"][0].startswith("the model matches"), told["match"]
+    assert [check["status"] for check in checks if check["name"] == "fields"] == ["ok"]
     assert told["memories"] == ["6 memories of 1 user"]
     assert [found.split(":")[0] for found in told["left alone"]] == ["1 not-a-memory", "1 structured"]
     assert "updated_at" in told["layout"][0]

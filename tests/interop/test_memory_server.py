@@ -182,6 +182,16 @@ def test_the_file_that_inspect_writes_works_unchanged(redis, server, fold):
     assert [merge["retired"] for merge in report["merged"]] == [[key("A2")]]
 
 
+def test_doctor_finds_the_store_fit(redis, server, fold):
+    for id, text in (("A1", SEATS), ("A2", SEATS_AGAIN)):
+        server.add(id=id, text=text, user_id="alice")
+    checks = {check["name"]: check for check in fold.json("doctor")["checks"]}
+    assert "matches" in checks["match"]["found"]
+    assert checks["memories"]["found"] == "2 memories of 1 user"
+    # No setting gives the server's fields other names.
+    assert checks["fields"]["status"] == "ok" and "`metadata`" in checks["fields"]["found"]
+
+
 def test_a_worker_that_compacts_is_warned_of(redis, server, fold):
     server.add(id="A1", text=SEATS, user_id="alice")
     name = "memory-server:task-workers:compact_long_term_memories"
