@@ -306,4 +306,45 @@ mod tests {
         assert_eq!(classes[4], classes[6]);
         assert_eq!(classes[5], 5);
     }
+
+    /// Of twins any one may be the text that a merge keeps.
+    #[test]
+    fn a_conflict_is_seen_whichever_twin_is_kept() {
+        for (twins, other) in [
+            (
+                ["喜欢靠窗的座位", "喜欢靠窗的座位。", "喜欢靠窗的座位！"],
+                "不喜欢靠窗的座位",
+            ),
+            (
+                [
+                    "最喜欢的饮料是可乐",
+                    "最喜欢的饮料是可乐。",
+                    "最喜歡的飲料是可樂。",
+                ],
+                "最喜欢的饮料是咖啡",
+            ),
+            (
+                [
+                    "Is allergic to nuts",
+                    "is allergic to nuts.",
+                    "Is allergic to nuts!",
+                ],
+                "Is not allergic to nuts.",
+            ),
+            (
+                [
+                    "Favourite drink is cola",
+                    "favourite drink is cola.",
+                    "Favourite drink is cola!",
+                ],
+                "Favourite drink is coffee",
+            ),
+        ] {
+            for kept in twins {
+                let memories = [memory(kept), memory(other)];
+                let found = alike(&memories, &[0, 1], NonZero::<usize>::MIN).undated;
+                assert_eq!(found.len(), 1, "{kept} | {other}");
+            }
+        }
+    }
 }

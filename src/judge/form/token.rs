@@ -122,7 +122,7 @@ fn tokens(sentence: &str, facts: &Facts) -> Vec<Token> {
                 tokens.push(Token::word("-"));
             }
             take_items(piece, facts, &mut tokens);
-        } else if !piece.chars().all(|c| SILENT.contains(c)) || piece.len() > 2 {
+        } else if !piece.chars().all(|c| SILENT.contains(c)) || piece.chars().count() > 2 {
             let lower = piece.to_lowercase();
             let word = if shouted && is_opener(&lower) {
                 &lower
