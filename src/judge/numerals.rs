@@ -338,6 +338,10 @@ fn han_value(run: &str) -> Option<String> {
         _ => HAN_DIGITS.chars().position(|d| d == c).map(|n| n as u64),
     };
     if let Some(digits) = run.chars().map(digit).collect::<Option<Vec<_>>>() {
+        // 三四个 is three or four, 三五个 a few.
+        if matches!(digits[..], [a, b] if a > 0 && (a + 1 == b || (a, b) == (3, 5))) {
+            return None;
+        }
         return Some(digits.iter().map(u64::to_string).collect());
     }
     let (mut total, mut section, mut number) = (0_u64, 0_u64, None);
@@ -420,6 +424,8 @@ mod tests {
             ("下午一点", "下午1点"),
             ("养了一只狗", "养了1只狗"),
             ("第三次", "第3次"),
+            ("三四个朋友,三五天", "三四个朋友,三五天"),
+            ("十三四岁", "十三四岁"),
             ("12万", "12万"),
         ] {
             assert_eq!(to_digits(text), expected, "{text}");
