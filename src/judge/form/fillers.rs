@@ -59,14 +59,14 @@ static HAN_START: LazyLock<Pattern> = LazyLock::new(|| {
         (?: 那个 | 这个 | 嗯+ | 呃+ | 额 | 哦+ | 噢 | 啊+ | 唉 | 哎呀? | 诶 | 欸 | 对了 | 话说 | 说起来 | 其实 | 就是 | 就是说 | 那么? | 然后 | 总之 | 反正 | 怎么说呢 | 说实话 | 老实说 | 讲真
           | 顺便(?:说|提|讲)?(?:一下|一句|一嘴)? | 另外 | 还有 | 再(?:说|讲|强调|提醒|重复)(?:一?[遍次下]) | 提醒(?:你|一下|你一下)? | 跟?你?说一?[声下] | 备注(?:一下)? | 注意(?:一下)? | 记一下 | 记住 | 请记住 | 请注意 | 补充(?:一[点下句])? | 我跟你说 | 告诉你 | 好的? | 行 | 哈喽 | 你好
         )(?:吧|啊|哈|呢|呀|嘛|哦|了)*\x20*[,:、]\x20*
-        | (?:嗯+|呃+|哦+|噢+|顺便说一下|请记住|请注意)[,:、\x20]*
+        | (?:嗯+|呃+|哦+|噢+)[,:、\x20]*
         )",
     )
 });
 
 static HAN_END: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
-        r"(?x)(?: ,?\x20*(?:哈哈+|嘿嘿+|呵呵+|嘻嘻+|233+|谢谢|多谢|拜托) | (?P<word>[^\x20,!?。.])[哈啊呀哦噢喔哟嘛啦] )(?P<stop>[。.!~]*)$",
+        r"(?x)(?: [,\x20]+(?:哈哈+|嘿嘿+|呵呵+|嘻嘻+|233+|谢谢|多谢|拜托) | (?P<word>[^\x20,!?。.哈])[哈啊呀哦噢喔哟啦] )(?P<stop>[。.!~]*)$",
     )
 });
 
@@ -93,7 +93,7 @@ pub(crate) fn stripped(text: &str) -> String {
                     .name(name)
                     .map_or("", |m: regex::Match<'_>| m.as_str())
             };
-            // 啦 is 了 with a sigh, 吧 is a doubt and stays.
+            // 啦 is 了 with a sigh; 吧 is a doubt, 嘛 may ask, and both stay.
             let end = captures.get(0).map_or("", |m| m.as_str());
             let ended = if end.contains('啦') { "了" } else { "" };
             let kept = format!("{}{ended}{}", get("word"), get("stop"));
@@ -165,6 +165,7 @@ mod tests {
             ("嗯,顺便说一下,他住在上海啊。", "他住在上海。"),
             ("他搬家啦", "他搬家了"),
             ("喜欢 hiking 哈哈哈", "喜欢 hiking"),
+            ("用户住在成都,哈哈", "用户住在成都"),
             ("えーと、お茶が好き", "お茶が好き"),
         ] {
             assert_eq!(stripped(text), expected);
@@ -191,6 +192,10 @@ mod tests {
             "其实验室在上海",
             "就是不吃香菜",
             "对了答案",
+            "请注意饮食",
+            "爱喝娃哈哈",
+            "女儿会说谢谢",
+            "他来嘛",
             "Says that the rent is late",
             "Needs to remember that Ana is vegan",
             "Wants to be noted",
