@@ -131,6 +131,8 @@ pub(crate) struct Reading {
     senses: Senses,
     /// The text in lower case, for the words around a denial.
     lower: String,
+    /// Of a text in traditional Chinese, the characters that simplified ones do not tell apart.
+    ambiguous: Option<Vec<char>>,
     said_at: Option<Timestamp>,
 }
 
@@ -162,6 +164,7 @@ impl Reading {
             held: OnceLock::new(),
             facts,
             lower,
+            ambiguous: form::ambiguous(&shaped),
             said_at: claim.said_at,
         }
     }
@@ -321,6 +324,16 @@ impl Reading {
         }
     }
 
+    /// Whether this has, where both are in traditional Chinese, each character of the other that a
+    /// simplified one would not tell from another.
+    fn has_characters_of(&self, other: &Self) -> bool {
+        let (Some(here), Some(there)) = (&self.ambiguous, &other.ambiguous) else {
+            return true;
+        };
+        let mut rest = here.iter();
+        there.iter().all(|c| rest.any(|h| h == c))
+    }
+
     /// Whether this text provably says all that the other, not blank one says: it has the same
     /// sentences, or those and further ones that do not touch them.
     pub(crate) fn contains(&self, other: &Self) -> bool {
@@ -331,6 +344,7 @@ impl Reading {
             return true;
         }
         if let (Some(form), Some(others)) = (&self.form, &other.form)
+            && self.has_characters_of(other)
             && (form.says(others)
                 || self
                     .gist()

@@ -9,21 +9,24 @@
 //! | fillers, politeness, laughter dropped | `fillers` | hedges, corrections, limits |
 //! | case | `homonyms` | `Turkey`, `Will`, `IT`, single letters |
 //! | contractions, abbreviations, spellings | `short_forms` | everything that is not listed |
-//! | order of lists and of phrases of time | `order` | roles, sequences, `respectively` |
+//! | order of lists and of phrases of time | `order`, `order_han` | roles, sequences, `respectively` |
+//! | a sentence that says another one and adds to it | `superset`, `additions_han` | limits, conditions, endings |
 
+mod additions_han;
 mod fillers;
 mod ground;
 mod homonyms;
 mod order;
+mod order_han;
 mod script;
 mod short_forms;
 mod superset;
 mod token;
 
 pub(crate) use self::fillers::stripped;
-pub(crate) use self::script::simplified;
+pub(crate) use self::script::{ambiguous, simplified};
 
-pub(crate) use self::order::RANKED;
+pub(crate) use self::order::{RANKED, is_time};
 pub(crate) use self::short_forms::{is_short, shortened};
 pub(crate) use self::superset::heads;
 pub(crate) use self::token::Token;
@@ -132,5 +135,5 @@ fn corrects(a: &[Token], b: &[Token]) -> bool {
 
 /// Whether the words are the same, one by one; a number or date of `a` may be more exact.
 fn covers(a: &[Token], b: &[Token]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.covers(b))
+    a.len() == b.len() && a.iter().enumerate().all(|(at, a)| a.covers_at(b, at))
 }

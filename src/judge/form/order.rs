@@ -1,8 +1,10 @@
 //! Orders that say nothing: the members of a list, a phrase of time before or after its clause.
 
+use super::order_han;
 use super::token::{TIMES, Token};
 use crate::judge::dates::{DATE, WEEKDAY};
 use crate::judge::relative::ANCHORED;
+use crate::judge::sentences::is_kana;
 
 /// What joins the members of a list.
 const JOINTS: &[&str] = &[
@@ -30,7 +32,21 @@ pub(super) fn is_reordered(a: &[Token], b: &[Token]) -> bool {
     a.len() == b.len()
         && a.len() <= 60
         && is_permutation(a, b)
-        && (is_other_list(a, b) || is_fronted(a, b) || is_fronted(b, a) || has_moved_time(a, b))
+        && (is_other_list(a, b)
+            || if is_chinese(a) {
+                order_han::is_time_behind_subject(a, b)
+                    || order_han::is_time_behind_subject(b, a)
+                    || han_clauses(a, b)
+                    || han_clauses(b, a)
+            } else {
+                is_fronted(a, b) || is_fronted(b, a) || has_moved_time(a, b)
+            })
+}
+
+/// Whether a sentence has Han characters and no kana.
+fn is_chinese(tokens: &[Token]) -> bool {
+    let kana = |t: &Token| t.text.chars().any(is_kana);
+    tokens.iter().any(Token::is_han) && !tokens.iter().any(kana)
 }
 
 fn is_permutation(a: &[Token], b: &[Token]) -> bool {
@@ -92,6 +108,13 @@ fn is_list_of(a: &[Token], b: &[Token], before: &[Token], after: &[Token]) -> bo
     if left.len() != right.len() || !ends_list(&left, after) {
         return false;
     }
+    let joined = |tokens: &[Token]| tokens.iter().any(|t| joint(t) && !t.is(","));
+    if is_chinese(a)
+        && !(order_han::lists_things(&left, joined(a), before)
+            && order_han::lists_things(&right, joined(b), before))
+    {
+        return false;
+    }
     let mut rest: Vec<&Vec<Token>> = right.iter().collect();
     left.iter().all(|m| {
         let found = rest.iter().position(|o| equal(m, o));
@@ -131,7 +154,7 @@ fn is_fronted(a: &[Token], b: &[Token]) -> bool {
     let Some(first) = a.first() else { return false };
     let timed = first.is_item();
     if !(timed || first.is_any(FRONTS)) {
-        return han_clauses(a, b);
+        return false;
     }
     (1..a.len()).any(|cut| {
         let (phrase, clause) = a.split_at(cut);
@@ -208,23 +231,16 @@ fn has_moved_time(a: &[Token], b: &[Token]) -> bool {
         && !rest.iter().any(|t| t.is_any(HAN_CLAUSES))
 }
 
-/// Characters of Chinese clauses in which the place of a time may say something.
+/// Characters of Japanese clauses in which the place of a time may say something.
 const HAN_CLAUSES: &[&str] = &[
-    "说", "想", "让", "算", "划", "要", "觉", "知", "答", "告", "只", "才", "不", "没", "别", "未",
-    "从", "到", "前", "后",
+    "説", "想", "要", "知", "答", "告", "只", "不", "未", "前", "後",
 ];
 
 /// The only phrase of time of a sentence, and the words without it and without its commas.
 fn without_time(tokens: &[Token]) -> Option<(&[Token], Vec<Token>)> {
-    let timed = |t: &Token| {
-        t.unit
-            .as_deref()
-            .is_some_and(|unit| TIME_UNITS.contains(&unit))
-            || t.is_item() && t.text.starts_with(WEEKDAY)
-    };
-    let start = tokens.iter().position(timed)?;
-    let end = start + tokens[start..].iter().take_while(|t| timed(t)).count();
-    if tokens[end..].iter().any(timed) {
+    let start = tokens.iter().position(is_time)?;
+    let end = start + tokens[start..].iter().take_while(|t| is_time(t)).count();
+    if tokens[end..].iter().any(is_time) {
         return None;
     }
     let from = start - usize::from(start > 0 && tokens[start - 1].is_any(TIMES));
@@ -234,6 +250,15 @@ fn without_time(tokens: &[Token]) -> Option<(&[Token], Vec<Token>)> {
     }
     rest.extend(tokens[end..].iter().skip_while(|t| t.is(",")).cloned());
     Some((&tokens[from..end], rest))
+}
+
+/// Whether a token is a date, a time, a weekday.
+pub(crate) fn is_time(token: &Token) -> bool {
+    token
+        .unit
+        .as_deref()
+        .is_some_and(|unit| TIME_UNITS.contains(&unit))
+        || token.is_item() && token.text.starts_with(WEEKDAY)
 }
 
 const TIME_UNITS: &[&str] = &[DATE, "time", "part of day", ANCHORED];

@@ -6,7 +6,7 @@
 //! which may be two surnames (於, 于) or two words: they are folded only in a text that is
 //! traditional by others of its characters. Japanese, which shares many of them, is left as it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::judge::sentences::{is_han, is_kana};
@@ -16,10 +16,12 @@ struct Table {
     sure: HashMap<char, char>,
     /// To a character that traditional text has too.
     shared: HashMap<char, char>,
+    /// Both sides of the shared ones.
+    ambiguous: HashSet<char>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let pairs = |line: &str| {
+    let pairs = |line: &str| -> HashMap<char, char> {
         let chars: Vec<char> = line.chars().collect();
         chars
             .chunks_exact(2)
@@ -27,28 +29,55 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             .collect()
     };
     let mut lines = include_str!("han_variants.txt").lines().map(pairs);
+    let sure = lines.next().unwrap_or_default();
+    let shared: HashMap<char, char> = lines.next().unwrap_or_default();
+    let ambiguous = shared.iter().flat_map(|(c, to)| [*c, *to]).collect();
     Table {
-        sure: lines.next().unwrap_or_default(),
-        shared: lines.next().unwrap_or_default(),
+        sure,
+        shared,
+        ambiguous,
     }
 });
 
+/// Whether a text has a character that only traditional Chinese has.
+fn is_traditional(text: &str) -> bool {
+    let only = |c: char| is_han(c) && TABLE.sure.contains_key(&c);
+    !text.is_ascii() && !text.chars().any(is_kana) && text.chars().any(only)
+}
+
 /// The text with simplified characters, if it is Chinese in traditional ones.
 pub(crate) fn simplified(text: &str) -> Option<String> {
-    let table = &*TABLE;
-    if text.is_ascii()
-        || text.chars().any(is_kana)
-        || !text
-            .chars()
-            .any(|c| is_han(c) && table.sure.contains_key(&c))
-    {
+    if !is_traditional(text) {
         return None;
     }
+    let table = &*TABLE;
     let fold = |c: char| {
         let known = table.sure.get(&c).or_else(|| table.shared.get(&c));
         known.copied().unwrap_or(c)
     };
     Some(text.chars().map(fold).collect())
+}
+
+/// Pairs of traditional characters that are two writings of one.
+const VARIANTS: &[(char, char)] = &[('臺', '台'), ('裏', '裡'), ('週', '周'), ('佈', '布')];
+
+/// Of a traditional text, the characters of which another traditional one may be simplified to the same: 餘 and 余 are
+/// two surnames, and who writes one of them in traditional text means it. Ascending; none for other texts.
+pub(crate) fn ambiguous(text: &str) -> Option<Vec<char>> {
+    if !is_traditional(text) {
+        return None;
+    }
+    let usual = |c: char| {
+        let known = VARIANTS.iter().find(|(variant, _)| *variant == c);
+        known.map_or(c, |(_, usual)| *usual)
+    };
+    let mut found: Vec<char> = text
+        .chars()
+        .filter(|c| TABLE.ambiguous.contains(c))
+        .map(usual)
+        .collect();
+    found.sort_unstable();
+    Some(found)
 }
 
 #[cfg(test)]
@@ -65,6 +94,19 @@ mod tests {
         ] {
             assert_eq!(simplified(text).as_deref(), Some(expected));
         }
+    }
+
+    #[test]
+    fn traditional_characters_that_are_not_one() {
+        for (a, b, same) in [
+            ("餘先生來過", "余先生來過", false),
+            ("皇後來了", "皇后來了", false),
+            ("用戶住在臺北", "用戶住在台北", true),
+            ("她後天出發", "她後天出發", true),
+        ] {
+            assert_eq!(ambiguous(a) == ambiguous(b), same, "{a}");
+        }
+        assert_eq!(ambiguous("余先生来了"), None);
     }
 
     #[test]

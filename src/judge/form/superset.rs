@@ -7,7 +7,7 @@
 //! (`dog` → `dog allergy`) is none, and what is denied is never added to: `does not smoke at work`
 //! says less than `does not smoke`.
 
-use super::ground;
+use super::{additions_han, ground};
 use super::token::{TIMES, Token};
 
 /// Words that deny, limit, condition, doubt, compare or make up. An addition has none of them, and
@@ -45,12 +45,6 @@ const DEFEATS: &[&str] = &[
     "training", "law", "name", "family", "sale", "rent", "loan", "fun", "paper", "theory", "series", "musical", "opera", "stage", "show", "canvas", "toy", "bottle",
     "wheels", "monopoly", "minecraft", "cosplay", "heart", "spirit", "eyes", "dolls", "sand", "weekend", "weekends", "spring", "summer", "summers", "autumn", "fall", "winter",
     "winters", "xmas", "christmas", "easter", "holiday", "holidays", "vacation", "party", "parties", "occasions", "emergency", "emergencies",
-];
-
-/// The same in Chinese, looked for in the text of an addition.
-#[rustfmt::skip]
-const DEFEATS_HAN: &[&str] = &[
-    "电视剧", "电影", "游戏", "小说", "朋友的", "别人的", "租", "借", "认来", "认的", "周末", "冬天", "夏天",
 ];
 
 /// Nouns of which a colour makes another thing: `a green card`, `a blackbird`.
@@ -92,7 +86,8 @@ pub(super) fn contains(long: &[Token], short: &[Token]) -> bool {
         && long.len() <= LONGEST
         && !limits(short)
         && !long.iter().any(|t| t.is("?"))
-        && (walk(long, 0, short, 0) || time_last(long).is_some_and(|long| walk(&long, 0, short, 0)))
+        && (walk(long, 0, short, 0)
+            || !han && time_last(long).is_some_and(|long| walk(&long, 0, short, 0)))
 }
 
 /// The sentence with its first phrase of time at the end of its first clause.
@@ -112,19 +107,20 @@ fn walk(long: &[Token], at: usize, short: &[Token], done: usize) -> bool {
     if done == short.len() {
         return is_tail(&long[at..], short);
     }
-    if long.get(at).is_some_and(|t| t.covers(&short[done])) && walk(long, at + 1, short, done + 1) {
+    if long.get(at).is_some_and(|t| t.covers_at(short, done)) && walk(long, at + 1, short, done + 1)
+    {
         return true;
     }
     // One addition at a place.
     let last = (at + GAP).min(long.len().saturating_sub(1));
     (at + 1..=last).any(|next| {
-        long[next].covers(&short[done])
+        long[next].covers_at(short, done)
             && is_gap(&long[..at], &long[at..next], &long[next..])
             && walk(long, next + 1, short, done + 1)
     })
 }
 
-fn limits(tokens: &[Token]) -> bool {
+pub(super) fn limits(tokens: &[Token]) -> bool {
     // 1只猫 counts cats, 只吃鱼 eats nothing else.
     let counts = |i: usize| tokens[i].is("只") && i > 0 && tokens[i - 1].is_item();
     let text: String = (0..tokens.len())
@@ -135,26 +131,33 @@ fn limits(tokens: &[Token]) -> bool {
         || !text.is_ascii() && LIMITS_HAN.iter().any(|cue| text.contains(cue))
 }
 
+fn has_han(tokens: &[Token]) -> bool {
+    tokens.iter().any(Token::is_han)
+}
+
 /// Whether `gap` may stand between what is before it and what is left.
 fn is_gap(before: &[Token], gap: &[Token], after: &[Token]) -> bool {
     let (Some(first), Some(last), Some(next)) = (gap.first(), gap.last(), after.first()) else {
         return true;
     };
+    // 小学3年生の息子
+    if before.is_empty() && last.is("の") && gap.iter().any(Token::is_item) && !limits(gap) {
+        return true;
+    }
+    if has_han(before) || has_han(gap) || next.is_han() {
+        return additions_han::is_gap(before, gap, next);
+    }
     if limits(gap) {
         return false;
     }
     let item = gap.iter().any(Token::is_item);
     let Some(previous) = before.last() else {
-        // `In January bought a laptop`, 小学3年生の息子.
+        // `In January bought a laptop`.
         return item
             && (first.is_any(&["in", "on", "at", "since"])
                 || first.is_item() && last.is_any(&[","]))
-            && ground::is_event(after)
-            || item && last.is("の");
+            && ground::is_event(after);
     };
-    if next.is_han() {
-        return is_han_gap(before, gap, next);
-    }
     let modifies = |t: &Token| {
         t.unit.as_deref() == Some("year-old")
             || t.is_any(PLAIN)
@@ -176,33 +179,6 @@ fn is_gap(before: &[Token], gap: &[Token], after: &[Token]) -> bool {
         // Two phrases in a row: `went to Japan [in 2019] with Elena`.
         || is_phrase(gap, before) && next.is_any(ground::BEGINS)
         || apposed
-}
-
-/// `和小雅一起` before a verb, `3岁的` after a measure word.
-fn is_han_gap(before: &[Token], gap: &[Token], next: &Token) -> bool {
-    const WITH: &[&str] = &["和", "跟", "与", "同"];
-    const VERBS: &[&str] = &[
-        "去", "来", "学", "吃", "打", "看", "住", "逛", "爬", "游", "跑", "练", "上",
-    ];
-    let Some(first) = gap.first() else {
-        return true;
-    };
-    let text = text_of(gap);
-    if DEFEATS_HAN.iter().any(|cue| text.contains(cue)) {
-        return false;
-    }
-    let together = ["一起", "一块", "一同"].iter().any(|t| text.ends_with(t))
-        // 一起 counts as a number in some texts.
-        || text.ends_with('起');
-    let counted = before.len() >= 2
-        && before[before.len() - 2].is_item()
-        && before.last().is_some_and(Token::is_han);
-    first.is_any(WITH) && (together || gap.len() <= 4 && gap.len() >= 2 && next.is_any(VERBS))
-        || counted && text.ends_with('的') && gap.len() <= 8
-}
-
-fn text_of(tokens: &[Token]) -> String {
-    tokens.iter().map(|t| t.text.as_str()).collect()
 }
 
 /// Phrases that may follow `before`, complete in themselves.
@@ -238,9 +214,9 @@ pub(crate) fn heads(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     let reason = |tail: &[Token]| {
         let comma = tail[0].is(",");
         let tail = &tail[usize::from(comma)..];
-        let han = [["因", "为"], ["觉", "得"], ["由", "于"]];
-        let han = |tail: &[Token]| han.iter().any(|w| tail[0].is(w[0]) && tail[1].is(w[1]));
-        tail.len() > 1 && !limits(tail) && (tail[0].is("because") || comma && han(tail))
+        tail.len() > 1
+            && (!limits(tail) && tail[0].is("because") && !has_han(tokens)
+                || comma && additions_han::is_reason(tail))
     };
     let whole = !limits(tokens) && !tokens.iter().any(|t| t.is("?"));
     let asks = tokens.iter().any(|t| t.is("?"));
@@ -254,22 +230,20 @@ fn is_tail(tail: &[Token], short: &[Token]) -> bool {
     let Some((first, rest)) = tail.split_first() else {
         return true;
     };
+    if has_han(short) || has_han(tail) {
+        let added = match rest {
+            [inside @ .., last] if first.is("(") && last.is(")") => inside,
+            rest if first.is_any(&[",", "-"]) => rest,
+            _ => return false,
+        };
+        return additions_han::is_tail(added, short);
+    }
     if limits(tail) {
         return false;
     }
     if first.is(",") || first.is("-") || first.is("(") {
-        let Some(second) = rest.first() else {
-            return false;
-        };
-        return if second.is_han() || short.last().is_some_and(Token::is_han) {
-            let text = text_of(rest);
-            rest.len() >= 2
-                && !DEFEATS_HAN.iter().any(|cue| text.contains(cue))
-                && !second.is_any(&["而", "可", "因", "所", "就", "也", "还", "又"])
-        } else {
-            let rest = inside(first, rest);
-            !defeats(rest) && ground::bears(short, rest, true)
-        };
+        let rest = inside(first, rest);
+        return !rest.is_empty() && !defeats(rest) && ground::bears(short, rest, true);
     }
     is_phrase(tail, short)
 }

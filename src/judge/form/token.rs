@@ -78,6 +78,28 @@ impl Token {
             _ => false,
         }
     }
+
+    /// Whether this covers the token at `at` of a sentence. In Chinese what follows a bare number is
+    /// what it counts, so that 三折 is not covered by 三次折; and what holds for a month or on a day of
+    /// each month is not covered by what holds on one day of it.
+    pub(super) fn covers_at(&self, sentence: &[Self], at: usize) -> bool {
+        let Some(other) = sentence.get(at).filter(|other| self.covers(other)) else {
+            return false;
+        };
+        let chinese = || sentence.iter().any(Self::is_han);
+        let counts = || sentence.get(at + 1).is_some_and(Self::is_han);
+        if !self.is_item() || self.same(other) || !chinese() {
+            return true;
+        }
+        if self.text == other.text {
+            return !counts();
+        }
+        // 5月3日 and 2024年5月3日
+        other
+            .text
+            .strip_prefix("????")
+            .is_some_and(|day| !day.contains('?') && self.text.ends_with(day))
+    }
 }
 
 /// Signs that are read with what they enclose or end.
@@ -387,9 +409,7 @@ fn drop_commas(tokens: &mut Vec<Token>) {
     let mut rest = old.into_iter().peekable();
     while let Some(token) = rest.next() {
         if token.is(",") {
-            let before_joint = rest
-                .peek()
-                .is_some_and(|t| t.is_any(&["and", "or", "but", "和", "或"]));
+            let before_joint = rest.peek().is_some_and(|t| t.is_any(&["and", "or", "but"]));
             let introduced = std::mem::take(&mut free)
                 && !rest.peek().is_some_and(Token::is_han)
                 && !tokens.iter().any(|t| is_verb(&t.text));

@@ -5,44 +5,40 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{Gist, Link, Word};
-use crate::judge::form::Token;
+use super::{Gist, Word};
+use crate::judge::form::{self, Token};
 
 /// Words of one meaning; the first one stands for all.
 #[rustfmt::skip]
 const ROWS: &[&[&str]] = &[
     // tastes
-    &["喜欢", "喜爱", "钟爱", "热爱", "爱好"], &["喜欢吃", "爱吃"], &["喜欢喝", "爱喝"], &["喜欢看", "爱看"], &["喜欢听", "爱听"], &["喜欢玩", "爱玩"], &["喜欢去", "爱去"],
-    &["讨厌", "反感", "厌恶"], &["害怕", "惧怕", "恐惧", "怕"], &["希望", "想要", "盼望"], &["担心", "担忧"], &["高兴", "开心", "快乐"], &["生气", "恼火"],
+    &["喜欢", "喜爱"], &["喜欢吃", "爱吃"], &["喜欢喝", "爱喝"], &["喜欢看", "爱看"], &["喜欢听", "爱听"], &["喜欢玩", "爱玩"], &["喜欢去", "爱去"],
+    &["讨厌", "反感", "厌恶"], &["害怕", "惧怕", "恐惧", "怕"], &["希望", "盼望"], &["担心", "担忧"], &["高兴", "开心", "快乐"], &["生气", "恼火"],
     // people
-    &["妈妈", "母亲", "老妈", "妈"], &["爸爸", "父亲", "老爸", "爸"], &["妻子", "太太", "老婆", "媳妇"], &["丈夫", "老公"], &["孩子", "小孩", "小孩子", "小朋友"], &["医生", "大夫"], &["老师", "教师"],
-    &["外婆", "姥姥"], &["外公", "姥爷"], &["老板", "上司"], &["朋友", "好友"], &["男朋友", "男友"], &["女朋友", "女友"], &["警察", "民警"], &["律师", "辩护律师"], &["程序员", "码农"], &["理发师", "发型师"], &["独生子", "独子"],
+    &["妈妈", "母亲", "老妈", "妈"], &["爸爸", "父亲", "老爸", "爸"], &["妻子", "太太", "老婆", "媳妇"], &["丈夫", "老公"], &["孩子", "小孩", "小孩子"], &["医生", "大夫"], &["老师", "教师"],
+    &["外婆", "姥姥"], &["外公", "姥爷"], &["男朋友", "男友"], &["女朋友", "女友"], &["警察", "民警"], &["程序员", "码农"], &["独生子", "独子"],
     // to live, to work, to do
-    &["住在", "居住在", "家在", "住"], &["上班", "工作", "任职", "就职"], &["购买", "买"], &["租住", "租房"], &["起床", "起身"], &["睡觉", "就寝", "入睡", "上床睡觉"], &["通勤", "上班路上", "上下班路上"],
-    &["锻炼", "健身"], &["散步", "遛弯"], &["旅游", "旅行"], &["开车", "驾车"], &["减肥", "减重"], &["学习", "学"], &["做饭", "烧饭", "煮饭", "下厨"], &["打扫", "清扫"], &["收拾", "整理"], &["修理", "维修", "修"], &["修好", "修复"],
-    &["清空", "清掉", "清除", "清理掉"], &["删除", "删掉"], &["取消", "撤销"], &["推迟", "延期", "延后"], &["提醒", "提示"], &["回答", "回复", "答复"], &["联系", "联络"], &["决定", "定了", "确定"], &["使用", "采用", "用"], &["拒绝", "否决", "驳回"], &["同意", "批准"],
-    &["打电话", "致电"], &["叫做", "名叫", "名字叫", "名字是", "名为", "叫"], &["养了", "养着", "养有"], &["拥有", "有"], &["每天", "天天", "每日"], &["参加", "参与"], &["帮助", "帮忙"], &["照顾", "照料"],
+    &["住在", "居住在", "住"], &["上班", "工作", "任职"], &["购买", "买"], &["租住", "租房"], &["睡觉", "就寝", "上床睡觉"], &["通勤", "上班路上", "上下班路上"],
+    &["锻炼", "健身"], &["散步", "遛弯"], &["旅游", "旅行"], &["开车", "驾车"], &["减肥", "减重"], &["做饭", "烧饭", "煮饭", "下厨"], &["打扫", "清扫"], &["修理", "维修"], &["修好", "修复"],
+    &["清空", "清掉", "清除", "清理掉"], &["删除", "删掉"], &["取消", "撤销"], &["推迟", "延期", "延后"], &["提醒", "提示"], &["回答", "回复", "答复"], &["联系", "联络"], &["使用", "用"], &["否决", "驳回"],
+    &["打电话", "致电"], &["叫做", "名叫", "名字叫", "名字是", "名为"], &["每天", "天天", "每日"], &["参加", "参与"], &["帮助", "帮忙"], &["照顾", "照料"],
     // things
     &["自行车", "单车", "脚踏车"], &["土豆", "马铃薯", "洋芋"], &["西红柿", "番茄"], &["红薯", "地瓜", "番薯", "甘薯"], &["玉米", "苞米"], &["菠萝", "凤梨"], &["花生", "落花生"], &["猕猴桃", "奇异果"], &["圆白菜", "卷心菜", "包菜"], &["酸奶", "优格"],
-    &["出租车", "的士", "计程车"], &["地铁", "捷运"], &["摩托车", "摩托"], &["手机号", "手机号码", "电话号码", "电话号"], &["电脑", "计算机"], &["邮件", "电邮", "电子邮件"], &["邮箱", "电子邮箱", "邮箱地址"], &["软件", "app"],
-    &["餐馆", "餐厅", "饭馆"], &["宾馆", "酒店", "旅馆"], &["电影院", "影院"], &["超市", "超级市场"], &["厕所", "卫生间", "洗手间"], &["厨房", "灶间"], &["房子", "住房"], &["公寓", "住宅公寓"],
-    &["早饭", "早餐"], &["午饭", "午餐", "中饭"], &["晚饭", "晚餐"], &["药", "药物"], &["感冒", "伤风"], &["发烧", "发热"], &["头疼", "头痛"], &["肚子疼", "肚子痛", "腹痛"], &["牙疼", "牙痛"], &["失眠", "睡不着觉", "睡不着"], &["手术", "开刀"],
-    &["电视", "电视机"], &["冰箱", "电冰箱"], &["沙发", "长沙发"], &["衣服", "衣裳", "衣物"], &["眼镜", "眼睛片"], &["礼物", "礼品"], &["照片", "相片"], &["垃圾", "废弃物"], &["发票", "税票"], &["工资", "薪水", "薪资"], &["奖金", "花红"], &["假期", "休假"],
+    &["出租车", "的士", "计程车"], &["地铁", "捷运"], &["摩托车", "摩托"], &["手机号", "手机号码"], &["电话号码", "电话号"], &["电脑", "计算机"], &["邮件", "电邮", "电子邮件"], &["邮箱", "电子邮箱", "邮箱地址"],
+    &["餐馆", "饭馆"], &["宾馆", "酒店"], &["电影院", "影院"], &["超市", "超级市场"], &["厕所", "卫生间", "洗手间"], &["厨房", "灶间"], &["房子", "住房"], &["公寓", "住宅公寓"],
+    &["早饭", "早餐"], &["午饭", "午餐", "中饭"], &["晚饭", "晚餐"], &["感冒", "伤风"], &["发烧", "发热"], &["头疼", "头痛"], &["肚子疼", "肚子痛", "腹痛"], &["牙疼", "牙痛"], &["失眠", "睡不着觉", "睡不着"], &["手术", "开刀"],
+    &["电视", "电视机"], &["冰箱", "电冰箱"], &["沙发", "长沙发"], &["衣服", "衣裳", "衣物"], &["礼物", "礼品"], &["照片", "相片"], &["垃圾", "废弃物"], &["发票", "税票"], &["工资", "薪水", "薪资"], &["奖金", "花红"],
     &["截止日期", "截止时间", "最后期限", "deadline", "ddl"], &["简历", "履历"], &["生日", "出生日期"], &["旁边", "边上", "挨着", "紧挨着"], &["附近", "周边", "不远处"], &["车位", "停车位"], &["停在", "停放在"],
     // qualities
-    &["简短", "简洁", "短"], &["大约", "大概", "差不多", "约"], &["经常", "常常", "常", "时常"], &["通常", "一般", "平时", "一般来说"], &["有时", "有时候", "偶尔"], &["非常", "特别", "十分", "很"], &["漂亮", "好看", "美丽"], &["便宜", "廉价"], &["昂贵", "贵"],
-    &["吵", "吵闹", "嘈杂"], &["安静", "清静"], &["困难", "难"], &["简单", "容易"], &["重要", "要紧"], &["唯一的", "唯一"], &["一点", "一些", "点儿", "有点儿", "有点"], &["一起", "一块", "一块儿", "一同"], &["必须", "务必", "得要"], &["应该", "应当"], &["可以", "能够"], &["已经", "已"],
-    &["减肥", "瘦身"], &["毕业于", "毕业自"], &["出生于", "出生在", "生于"], &["左右手", "双手"], &["素食者", "吃素的人"], &["疼", "痛"],
+    &["简短", "简洁"], &["大约", "大概"], &["经常", "常常", "时常"], &["通常", "一般来说"], &["有时", "有时候"], &["非常", "十分"], &["漂亮", "美丽"], &["便宜", "廉价"], &["昂贵", "贵"],
+    &["吵闹", "嘈杂"], &["安静", "清静"], &["重要", "要紧"], &["唯一的", "唯一"], &["一点", "一点儿"], &["有点", "有点儿"], &["一起", "一块", "一块儿", "一同"], &["必须", "务必", "得要"], &["应该", "应当"], &["已经", "已"],
+    &["减肥", "瘦身"], &["毕业于", "毕业自"], &["出生于", "出生在", "生于"], &["素食者", "吃素的人"], &["疼", "痛"],
 ];
-
-/// Words that say nothing where everything else is the same.
-#[rustfmt::skip]
-const LIGHT: &[&str] = &["的", "是", "就", "着", "把", "来着", "呢", "每逢", "一下"];
 
 /// Words that deny, by what they deny: that it was so, that it is so, that it may, can or must be so.
 #[rustfmt::skip]
 const DENIALS: &[&[&str]] = &[
-    &["不", "并不"], &["没", "没有", "未", "无"], &["不要", "别", "勿"], &["不能", "不可以", "不可"], &["不用"],
+    &["不", "并不"], &["没", "没有"], &["不要", "别", "勿"], &["不能", "不可以", "不可"], &["不用"],
 ];
 
 /// What stands for a word that denies.
@@ -52,12 +48,6 @@ fn denial(word: &str) -> Option<&'static str> {
         .find(|row| row.contains(&word))
         .map(|row| row[0])
 }
-
-/// Characters in whose presence no order is free.
-const ORDERED: &str = "比给教借欠从到向对先后再但却让叫使跟和与或还把";
-
-/// Who acts besides the user.
-const AGENTS: &[&str] = &["我", "你", "他", "她", "它", "我们", "他们", "她们"];
 
 static KNOWN: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     let mut known = HashMap::new();
@@ -113,6 +103,9 @@ struct Piece<'a> {
 }
 
 /// The gist of a sentence that has Han characters; none where its words cannot be told.
+///
+/// Next to nothing is dropped, and the words keep their order: 了, 过 and 着, 的, 是 and 就 say what the words beside them
+/// alone do not.
 pub(super) fn read(tokens: &[Token]) -> Option<Gist> {
     let kana = |t: &Token| t.text.chars().any(crate::judge::sentences::is_kana);
     if tokens.len() > 60 || tokens.iter().any(|t| t.is("?") || kana(t)) {
@@ -127,87 +120,53 @@ pub(super) fn read(tokens: &[Token]) -> Option<Gist> {
         .collect();
     activate(&mut pieces);
     front_user(&mut pieces);
-    let ordered = pieces
-        .iter()
-        .any(|p| !p.token.is_item() && p.text.chars().all(|c| ORDERED.contains(c)));
-    let mut gist = gather(&pieces, ordered);
+    let mut gist = gather(&pieces);
     gist.forget_contact(CONTACT);
+    // Of somebody else, the order of the words still tells of whom.
+    gist.contact &= gist.words.len() == 1;
     Some(gist)
 }
 
 /// Words around an address or number at which somebody can be reached.
+#[rustfmt::skip]
 const CONTACT: &[&str] = &[
-    "请",
-    "手机号",
-    "电话",
-    "邮件",
-    "邮箱",
-    "地址",
-    "号码",
-    "联系",
-    "联系方式",
-    "打",
-    "拨",
-    "打电话",
-    "可以",
-    "发",
-    "到",
-    "加",
-    "微信",
-    "号",
-    "码",
-    "方",
-    "式",
+    "请", "手机号", "电话", "电话号码", "邮件", "邮箱", "地址", "号码", "联系", "联系方式", "打", "拨", "打电话", "可以", "发", "到", "的", IS,
 ];
 
-/// Who has a name: after them, `is called` says no more than `is`.
+/// Who and what has a name that nobody calls: 女儿叫小雨, but 老师叫小雨.
+#[rustfmt::skip]
 const NAMED: &[&str] = &[
-    "妈妈",
-    "爸爸",
-    "妻子",
-    "丈夫",
-    "孩子",
-    "儿子",
-    "女儿",
-    "哥哥",
-    "弟弟",
-    "姐姐",
-    "妹妹",
-    "朋友",
-    "男朋友",
-    "女朋友",
-    "老师",
-    "同事",
-    "老板",
-    "狗",
-    "猫",
-    "医生",
+    "妻子", "丈夫", "孩子", "儿子", "女儿", "哥哥", "弟弟", "姐姐", "妹妹", "狗", "猫", "小狗", "小猫",
+];
+
+/// Who may act, in the passive voice: 被老板骂了, but 被罚款了.
+#[rustfmt::skip]
+const ACTORS: &[&str] = &[
+    "我", "你", "他", "她", "狗", "小狗", "猫", "小猫", "妈妈", "爸爸", "妻子", "丈夫", "孩子", "儿子", "女儿", "哥哥", "弟弟", "姐姐", "妹妹",
+    "爷爷", "奶奶", "外婆", "外公", "朋友", "同事", "同学", "老师", "医生", "老板", "领导", "客户", "房东", "邻居", "室友", "警察", "公司", "学校", "银行",
 ];
 
 fn is(piece: &Piece<'_>, text: &str) -> bool {
     !piece.token.is_item() && piece.text == text
 }
 
-/// 沙发被小狗咬坏了 is 小狗咬坏了沙发.
+/// 沙发被小狗咬坏了 is 小狗咬坏了沙发. Without a known actor, what follows 被 may be the verb: 用户被强制隔离了.
 fn activate(pieces: &mut Vec<Piece<'_>>) {
     let Some(at) = pieces.iter().position(|p| is(p, "被")) else {
         return;
     };
-    let after = pieces.split_off(at);
-    let clause = after.iter().position(|p| is(p, ",")).unwrap_or(after.len());
-    let named = after[1..clause]
-        .iter()
-        .filter(|p| p.token.is_han() && !is(p, "了"))
-        .count()
-        > 2;
-    let patient = std::mem::take(pieces);
-    // Of 用户被罚款了 it cannot be told whether somebody is named. Without an agent, what is after it is the verb.
-    let user = patient.len() == 2 && is(&patient[0], "用") && is(&patient[1], "户");
-    *pieces = if named && !user {
-        [&after[1..clause], &patient, &after[clause..]].concat()
-    } else {
-        [&patient[..], &after].concat()
-    };
+    let (patient, done) = (&pieces[..at], &pieces[at + 1..]);
+    let plain = |p: &Piece<'_>| p.token.is_han() && !is(p, "被") && !is(p, "的");
+    let acts = (1..=2).any(|size| {
+        let actor: Option<String> = done
+            .get(..size)
+            .map(|actor| actor.iter().map(|p| p.text.as_str()).collect());
+        actor.is_some_and(|actor| ACTORS.contains(&class(&actor))) && done.len() >= size + 2
+    });
+    let over = done.last().is_some_and(|p| is(p, "了"));
+    if acts && over && at > 0 && patient.iter().chain(done).all(plain) {
+        *pieces = [done, patient].concat();
+    }
 }
 
 /// 香菜用户不吃 is 用户不吃香菜.
@@ -218,126 +177,155 @@ fn front_user(pieces: &mut Vec<Piece<'_>>) {
     else {
         return;
     };
-    let topic = &pieces[..at];
-    let simple = at > 0
-        && topic
-            .iter()
-            .all(|p| p.token.is_han() && !is(p, ",") && !ORDERED.contains(&p.text))
-        && !pieces.iter().any(|p| is(p, ","))
-        && !pieces.get(at + 2).is_some_and(|p| is(p, "的"));
-    if simple {
-        let clause = pieces.split_off(at);
-        *pieces = [clause, std::mem::take(pieces)].concat();
+    let plain = |p: &Piece<'_>| p.token.is_han() && !"了过着在和跟给对".contains(&p.text);
+    let (topic, clause) = (&pieces[..at], &pieces[at + 2..]);
+    // 是不吃的 is 不吃 with a raised voice.
+    let clause = match clause {
+        [stress, denied @ .., end] if is(stress, "是") && is(end, "的") => denied,
+        all => all,
+    };
+    let denies = clause.first().is_some_and(|p| is(p, "不")) && (2..=3).contains(&clause.len());
+    if at > 0 && denies && topic.iter().chain(clause).all(|p| plain(p) && !is(p, "的")) {
+        *pieces = [&pieces[at..at + 2], clause, topic].concat();
     }
 }
 
-fn gather(pieces: &[Piece<'_>], ordered: bool) -> Gist {
+/// What stands between a thing and its value at the end of a sentence: 生日是, 生日:, 手机号为.
+const IS: &str = "是";
+
+/// What may follow 请 where somebody is told what to do; of others 请 may be to invite or to hire.
+const ORDERS: &[&str] = &[
+    "用", "使用", "回答", "尽量", "保持", "不要", "直接", "提醒", "记得",
+];
+
+fn gather(pieces: &[Piece<'_>]) -> Gist {
     let mut gist = Gist {
-        ordered,
+        ordered: true,
         ..Gist::default()
     };
-    let allergic = pieces
-        .windows(2)
-        .any(|w| is(&w[0], "过") && is(&w[1], "敏"));
-    let (mut link, mut denied, mut free, mut joint) = (Link::None, None, true, false);
-    // 是卖车的 is what one does for a living.
-    let closes = pieces.last().is_some_and(|p| is(p, "的"));
+    let allergic = matches!(pieces, [.., a, b] if is(a, "过") && is(b, "敏"));
+    // Of whom it is: 用户的用户 are not the user.
+    let mut spoken_of = false;
+    let mut denied = None;
     let mut at = 0;
     while at < pieces.len() {
         let piece = &pieces[at];
-        if piece.token.is_item() {
-            gist.words.push(Word {
-                key: format!(
-                    "#{}|{}",
-                    piece.token.text,
-                    piece.token.unit().unwrap_or_default()
-                ),
-                item: true,
-                ..Word::sign("")
-            });
-            (link, free) = (Link::None, true);
-            at += 1;
-            continue;
-        }
-        if !piece.text.chars().any(char::is_alphanumeric) {
-            if !piece.text.is_ascii() && !"、,。:（）".contains(&piece.text) {
-                gist.signs.push(piece.text.clone());
-            }
-            // 买了 苹果 手机: a blank may part two things.
-            joint = piece.text == ","
-                && at > 0
-                && !pieces[at - 1].token.is_item()
-                && pieces.get(at + 1).is_some_and(|p| !p.token.is_item());
-            free = true;
-            at += 1;
-            continue;
-        }
         let (word, size) = word_at(&pieces[at..]);
-        // Where a clause begins, the user is who is spoken of anyway; in `喜欢用户的` they are not.
-        let begins = at == 0 || free && gist.words.is_empty() || is(&pieces[at - 1], ",");
-        if word == "用户" && begins || word == "请" && at == 0 {
-            free = true;
-        } else if let Some(denial) = denial(&word) {
-            denied = Some(denial);
-        } else if class(&word) == "叫做"
-            && (size > 1 || is_name(&pieces[at + 1..]))
-            && gist.words.len() == 1
-            && NAMED.contains(&gist.words[0].key.as_str())
-        {
-            free = true;
-        } else if matches!(word.as_str(), "了" | "过") && !gist.words.is_empty() {
-            // 买了车 is no 买车: tense counts.
-            gist.past = true;
-        } else if LIGHT.contains(&word.as_str())
-            && !(word == "是" && (at + size == pieces.len() || closes))
-            || allergic && word == "对"
-        {
-            // Says nothing.
-        } else if word == "在" {
-            link = Link::Loose("at");
-            free = true;
-        } else {
-            let agent = AGENTS.contains(&word.as_str());
-            gist.agents += usize::from(agent);
-            let class = if size == 1 && !piece.token.is_han() {
-                &piece.token.text
-            } else {
-                class(&word)
-            };
-            gist.words.push(Word {
-                joint: std::mem::take(&mut joint),
-                key: match denied.take() {
-                    Some(denial) => format!("{denial}→{class}"),
-                    None => class.to_owned(),
-                },
-                link: std::mem::replace(&mut link, Link::None),
-                free: std::mem::take(&mut free),
-                agent,
-                ..Word::sign("")
-            });
-        }
+        let value_follows = || {
+            let rest = &pieces[at + size..];
+            !rest.is_empty() && rest.iter().all(|p| p.token.is_item())
+        };
+        let word = match word.as_str() {
+            ":" | "为" if value_follows() => IS.to_owned(),
+            _ => word,
+        };
+        let rest = &pieces[at + size..];
+        let first = gist.words.iter().all(|w| w.item) && denied.is_none();
+        let before = (at > 0).then(|| &pieces[at - 1]);
         at += size;
+        if let Some(denial) = denial(&word) {
+            gist.words.extend(denied.replace(denial).map(Word::sign));
+            continue;
+        }
+        let denies = denied.take();
+        if piece.token.is_item() {
+            gist.words.extend(denies.map(Word::sign));
+            let unit = piece.token.unit().unwrap_or_default();
+            gist.words.push(Word {
+                item: true,
+                ..Word::sign(&format!("#{}|{unit}", piece.token.text))
+            });
+            continue;
+        }
+        let silent = match word.as_str() {
+            // The user is who is spoken of anyway; in 喜欢用户的 they are not.
+            "用户" => first && !spoken_of || is_contacted(&gist, rest),
+            // What is the user's, and what an order tells.
+            "的" => {
+                before.is_some_and(|p| is(p, "户")) && gist.words.is_empty()
+                    || class(&word_at_start(rest)) == "叫做"
+            }
+            "-" => at == size,
+            "请" => first && ORDERS.contains(&class(&word_at_start(rest))),
+            "对" => allergic,
+            "在" => rest.first().is_some_and(|p| form::is_time(p.token)),
+            // 周六,用户教球
+            "," => first && !gist.words.is_empty(),
+            _ => false,
+        };
+        if silent && denies.is_none() {
+            spoken_of |= word == "用户";
+            continue;
+        }
+        if matches!(word.as_str(), "了" | "过" | "着")
+            && denies.is_none()
+            && let Some(verb) = gist.words.last_mut().filter(|w| !w.item)
+        {
+            verb.key.push_str(&word);
+            continue;
+        }
+        let class = match word.as_str() {
+            "叫" if is_named(&gist) && is_name(rest) => "叫做",
+            IS if is_named(&gist) && is_name(rest) && is_full_name(rest) => "叫做",
+            _ if size == 1 && !piece.token.is_han() && word != IS => &piece.token.text,
+            word => class(word),
+        };
+        gist.words.push(Word::sign(&match denies {
+            Some(denial) => format!("{denial}→{class}"),
+            None => class.to_owned(),
+        }));
     }
-    if let Some(denial) = denied {
-        gist.words.push(Word::sign(denial));
-    }
-    gist.signs.sort_unstable();
+    gist.words.extend(denied.map(Word::sign));
     gist
+}
+
+/// 联系用户请发邮件到…
+fn is_contacted(gist: &Gist, rest: &[Piece<'_>]) -> bool {
+    matches!(gist.words.as_slice(), [only] if only.key == "联系")
+        && rest.first().is_some_and(|p| is(p, "请"))
+}
+
+fn is_named(gist: &Gist) -> bool {
+    gist.words.len() <= 2
+        && gist
+            .words
+            .last()
+            .is_some_and(|w| NAMED.contains(&w.key.as_str()))
 }
 
 /// Whether what follows 叫 may be a name: no 叫他吃饭, no 叫很吵.
 fn is_name(rest: &[Piece<'_>]) -> bool {
-    let other = |p: &Piece<'_>| AGENTS.contains(&p.text.as_str()) || is(p, "很") || is(p, "得");
-    (1..=3).contains(&rest.len()) && !rest.iter().any(other)
+    const NONE: &str = "我你他她它很得了过着来去人";
+    let names = |p: &Piece<'_>| {
+        !p.token.is_item() && !NONE.contains(&p.text) && p.text.chars().all(char::is_alphanumeric)
+    };
+    (1..=3).contains(&rest.len()) && rest.iter().all(names)
+}
+
+/// The commonest surnames.
+const SURNAMES: &str = "王李张刘陈杨黄赵周吴徐孙胡朱林何郭罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴钟汪姜范姚谭廖邹陆郝崔邱秦顾侯邵孟";
+
+/// Whether a name is one with a surname, so that 妻子是林悦 says no more than 妻子叫林悦.
+fn is_full_name(name: &[Piece<'_>]) -> bool {
+    name.len() >= 2 && SURNAMES.contains(&name[0].text)
+}
+
+fn word_at_start(pieces: &[Piece<'_>]) -> String {
+    if pieces.is_empty() {
+        return String::new();
+    }
+    word_at(pieces).0
 }
 
 /// The longest word that the lists know at the start of `pieces`, else the first piece; and its size.
 fn word_at(pieces: &[Piece<'_>]) -> (String, usize) {
     let listed = |word: &str| {
         KNOWN.contains_key(word)
-            || LIGHT.contains(&word)
             || denial(word).is_some()
             || word == "用户"
+            || [NAMED, ACTORS, CONTACT]
+                .iter()
+                .any(|list| list.contains(&word))
     };
     let mut word = String::new();
     let mut found = (pieces[0].text.clone(), 1);
