@@ -31,6 +31,7 @@ fn is_addition(clause: &[Token], short: &[Token]) -> bool {
                 && (is_name(clause)
                     || is_who(clause)
                     || is_age(clause)
+                    || is_reminder(clause)
                     || is_occupation(clause, short)
                     || is_stay(clause)
                     || is_apart(clause, short)))
@@ -84,6 +85,21 @@ fn is_who(clause: &[Token]) -> bool {
     let named = text.split_once('姓');
     works.is_some_and(|what| OCCUPATIONS.contains(&what))
         || named.is_some_and(|(who, name)| SUBJECTS.contains(&who) && length(name) == 1)
+}
+
+/// `看病要提醒医生`: who is to be told of it.
+fn is_reminder(clause: &[Token]) -> bool {
+    const WHOM: &[&str] = &["医生", "护士", "厨师", "餐厅"];
+    let Some(text) = plain_text(clause) else {
+        return false;
+    };
+    ["要提醒", "记得提醒"].iter().any(|remind| {
+        text.split_once(remind).is_some_and(|(when, whom)| {
+            length(when) <= 3
+                && is_free_of(when, TURNS)
+                && (WHOM.contains(&whom) || SUBJECTS.contains(&whom))
+        })
+    })
 }
 
 /// `今年五十岁`.
@@ -294,6 +310,7 @@ mod tests {
             ("养了猫", "名叫豆包"),
             ("妻子叫小雅", "是护士"),
             ("在学吉他", "老师姓陈"),
+            ("青霉素过敏", "看病要提醒医生"),
             ("妻子是护士", "在协和上班"),
             ("在银行工作", "负责贷款"),
             ("在北京工作", "住在通州"),

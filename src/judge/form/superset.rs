@@ -7,8 +7,8 @@
 //! (`dog` → `dog allergy`) is none, and what is denied is never added to: `does not smoke at work`
 //! says less than `does not smoke`.
 
-use super::{additions_han, ground};
 use super::token::{TIMES, Token};
+use super::{additions_han, ground};
 
 /// Words that deny, limit, condition, doubt, compare or make up. An addition has none of them, and
 /// a sentence that has one is only contained in its equal.
