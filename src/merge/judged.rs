@@ -235,6 +235,13 @@ impl Vetoes {
             return;
         }
         let text = |row: usize| memories[row].text.as_str();
+        // A model may answer a little differently in another batch: the order of keys must not decide which.
+        for (a, b) in &mut pairs {
+            if text(*b) < text(*a) {
+                std::mem::swap(a, b);
+            }
+        }
+        pairs.sort_by_key(|&(a, b)| (text(a), text(b)));
         let texts: Vec<(&str, &str)> = pairs.iter().map(|&(a, b)| (text(a), text(b))).collect();
         let objections: Vec<Option<String>> = match guard.objections(&texts) {
             Ok(found) => found
