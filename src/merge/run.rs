@@ -9,6 +9,7 @@ use futures_util::{Stream, StreamExt};
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
+use crate::store::vetoes::{self, Veto};
 use crate::store::{Lease, Neighbours, Retire, Storage};
 
 /// Where a result may appear in the index only after its commit, the originals must outlive the
@@ -89,6 +90,8 @@ pub(super) struct Run<'a> {
     open: usize,
     /// What the LLM decided about groups that stay, by what it was asked.
     verdicts: BTreeMap<String, Reason>,
+    /// The user's vetoes, read before the first commit.
+    vetoes: Option<Vec<Veto>>,
 }
 
 /// How a run ended.
@@ -115,6 +118,7 @@ impl<'a> Run<'a> {
             before: llm_spent(pipeline),
             open: 0,
             verdicts: BTreeMap::new(),
+            vetoes: None,
         })
     }
 
@@ -170,7 +174,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Lets what people keep apart stay apart, also where memfold merges one of it with another.
+    async fn carry_vetoes(&mut self, merge: &PlannedMerge) -> Result<(), MergeError> {
+        let conn = &mut self.pipeline.conn.clone();
+        let partition = self.pipeline.partition(&merge.partition.user);
+        if self.vetoes.is_none() {
+            self.vetoes = Some(vetoes::vetoes(conn, &partition).await?);
+        }
+        let vetoes = self.vetoes.as_deref().unwrap_or_default();
+        Ok(vetoes::follow(conn, &partition, vetoes, merge).await?)
+    }
+
     async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
+        self.carry_vetoes(&merge).await?;
         match self
             .pipeline
             .commit(self.lease, &self.ground, &merge)

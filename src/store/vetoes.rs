@@ -4,7 +4,8 @@
 //! A veto is a string, `memfold:veto:<group>`, which the commit checks on the server, and an entry
 //! in the user's set `memfold:vetoes:<user>`, which says what its members are. It lives as long as
 //! they do: once one is gone or says something else, it runs out after a grace in which that member
-//! may still come back by an undo.
+//! may still come back by an undo. Where memfold itself merges a member, the veto follows it: a
+//! second one names the result in its place.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use super::digest::group_digest;
 use super::fleet::server_ms;
 use super::ledger::MergeRecord;
 use super::{NAMESPACE, StoreError, keys};
-use crate::memory::{Digest, PlanSource};
+use crate::memory::{Digest, PlanSource, PlannedMerge};
 
 /// After its members are gone, a veto stays for the undo window and so much longer.
 const GRACE: Duration = Duration::from_secs(24 * 3600);
@@ -64,6 +65,29 @@ impl Veto {
             expires: false,
             reason: reason.map(str::to_owned),
         }
+    }
+
+    /// The same veto once `merged` are one memory, `result`, which says `said`; `None` where it has no
+    /// member among them, or no other one, or one that said something else on the result's key.
+    fn after(&self, merged: &[PlanSource], result: &str, said: &Digest) -> Option<Self> {
+        let is_merged = |key: &str, said: &Digest| {
+            let same = |s: &PlanSource| s.key == key && said_digest(&s.text) == *said;
+            merged.iter().any(same)
+        };
+        let mut members = self.members.clone();
+        members.retain(|key, said| !is_merged(key, said));
+        if members.is_empty() || members.len() == self.members.len() {
+            return None;
+        }
+        if members.insert(result.to_owned(), said.clone()).is_some() {
+            return None;
+        }
+        let named: Vec<_> = members.iter().map(|(key, d)| (key.as_str(), d)).collect();
+        Some(Self {
+            group: group_digest(&named),
+            members,
+            ..self.clone()
+        })
     }
 
     /// Whether all its members are among `memories`, by key and what they say.
@@ -181,6 +205,49 @@ pub async fn forbid(
         pipe.arg("reason").arg(reason);
     }
     pipe.ignore();
+    Ok(pipe.query_async::<()>(con).await?)
+}
+
+/// Lets the vetoes of `partition` follow their members into `merge`, which is about to be committed.
+/// Should it not come to that, what was written is about a memory that is not there, and runs out.
+///
+/// # Errors
+/// [`StoreError`] of the server or connection; the merge must wait then.
+pub async fn follow(
+    con: &mut impl ConnectionLike,
+    partition: &str,
+    vetoes: &[Veto],
+    merge: &PlannedMerge,
+) -> Result<(), StoreError> {
+    let said = said_digest(&merge.text);
+    let after = |veto: &Veto| {
+        let after = veto.after(&merge.sources, &merge.result_key, &said)?;
+        Some((keys::veto(&veto.group), after))
+    };
+    let followed: Vec<(String, Veto)> = vetoes.iter().filter_map(after).collect();
+    if followed.is_empty() {
+        return Ok(());
+    }
+    let mut pipe = redis::pipe();
+    for (before, _) in &followed {
+        pipe.cmd("PEXPIRETIME").arg(before);
+    }
+    let expiries: Vec<i64> = pipe.query_async(con).await?;
+    let mut pipe = redis::pipe();
+    pipe.atomic();
+    for ((_, veto), expiry) in followed.iter().zip(expiries) {
+        let entry =
+            serde_json::to_string(veto).map_err(|error| StoreError::Protocol(error.to_string()))?;
+        pipe.cmd("SET").arg(keys::veto(&veto.group));
+        pipe.arg(&veto.merge_id).arg("NX");
+        // Of one that runs out only because a member is away, the new one does not.
+        if veto.expires && expiry > 0 {
+            pipe.arg("PXAT").arg(expiry);
+        }
+        pipe.ignore();
+        let set = keys::vetoes(partition);
+        pipe.cmd("SADD").arg(set).arg(entry).ignore();
+    }
     Ok(pipe.query_async::<()>(con).await?)
 }
 
@@ -347,4 +414,52 @@ async fn expiries(
         .into_iter()
         .map(|ms| (ms >= FOR_EVER).then_some(ms))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(key: &str, text: &str) -> PlanSource {
+        PlanSource {
+            key: key.to_owned(),
+            digest: Digest(String::new()),
+            text: text.to_owned(),
+            created_at: None,
+            distance: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_veto_follows_its_members_into_a_merge() {
+        let (a, twin, b) = (
+            source("a", "tea"),
+            source("t", "tea."),
+            source("b", "no tea"),
+        );
+        let veto = Veto::against("01V".into(), &[a.clone(), b.clone()], Some("both hold"));
+        let said = said_digest("tea.");
+        let after = veto.after(&[a.clone(), twin.clone()], "a", &said).unwrap();
+        let expected = Veto::against(
+            "01V".into(),
+            &[source("a", "tea."), b.clone()],
+            Some("both hold"),
+        );
+        assert_eq!(after, expected);
+        // Several members that become one, beside another one.
+        let three = Veto::against("01V".into(), &[a.clone(), twin.clone(), b.clone()], None);
+        let after = three.after(&[a.clone(), twin.clone()], "t", &said).unwrap();
+        assert_eq!(after.members.keys().collect::<Vec<_>>(), ["b", "t"]);
+        // Of other memories, of one that says something else, and of all members.
+        let other = source("c", "tea");
+        let edited = source("a", "coffee");
+        for merged in [
+            vec![other, twin.clone()],
+            vec![edited.clone(), twin],
+            vec![a, b.clone()],
+            vec![edited, b],
+        ] {
+            assert_eq!(veto.after(&merged, "a", &said), None);
+        }
+    }
 }
