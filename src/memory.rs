@@ -311,8 +311,13 @@ pub enum Author {
         /// The key of the newest.
         kept: String,
     },
-    /// A person wrote it in a review and the verification accepted it.
-    Person,
+    /// A person wrote it, and the verification accepted it, or the person knew better.
+    Person {
+        /// What the verification objected to and the person took upon themselves, without whole
+        /// sentences of the sources; empty where it accepted the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        overridden: Vec<String>,
+    },
     /// An LLM wrote it and the verification accepted it.
     Llm {
         /// The model as the server names it.

@@ -223,7 +223,13 @@ pub(crate) fn show_author(
                 name(kept)
             )
         }
-        Author::Person => "written by hand and verified".to_owned(),
+        Author::Person { overridden } if overridden.is_empty() => {
+            "written by hand and verified".to_owned()
+        }
+        Author::Person { overridden } => format!(
+            "written by hand and accepted against the verification: {}",
+            escape(&overridden.join("; "))
+        ),
         Author::Llm {
             model,
             prompt,

@@ -329,15 +329,25 @@ impl Stations {
         parts: &[usize],
         text: &str,
     ) -> Result<Result<Vectored, String>, MergeError> {
-        let Group {
-            draft,
-            candidate,
-            sources,
-        } = group;
-        let memory_type = &candidate.partition.memory_type;
-        if let Err(faults) = says_what(&sources.of_parts(parts), memory_type, text) {
+        let memory_type = &group.candidate.partition.memory_type;
+        if let Err(faults) = says_what(&group.sources.of_parts(parts), memory_type, text) {
             return Ok(Err(faults));
         }
+        let found = self.vectored(group, parts, text).await?;
+        Ok(found.and_then(|(vectored, far)| far.map_or(Ok(vectored), Err)))
+    }
+
+    /// The vector to write with a text for these parts, and what is wrong with the text by its
+    /// meaning. The inner error says why there is no vector.
+    pub(super) async fn vectored(
+        &self,
+        group: Group<'_>,
+        parts: &[usize],
+        text: &str,
+    ) -> Result<Result<(Vectored, Option<String>), String>, MergeError> {
+        let Group {
+            draft, candidate, ..
+        } = group;
         let keeps: Vec<usize> = parts.iter().map(|&at| candidate.parts[at].keep).collect();
         // What the index would hold, and what is compared with the sources where they are compared by
         // texts of their own.
@@ -355,31 +365,25 @@ impl Stations {
             }
             _ => embedded.clone(),
         };
-        if let Some(vector) = &compared {
+        let far = compared.and_then(|vector| {
             let vectors = draft.vectors();
             let far = keeps
                 .iter()
-                .map(|&row| distance(vector, &vectors.row(row).to_vec()))
+                .map(|&row| distance(&vector, &vectors.row(row).to_vec()))
                 .fold(0.0, f64::max);
-            if far > FARTHEST {
-                return Ok(Err(format!(
-                    "the text speaks of something else (distance {far:.2})"
-                )));
-            }
-        }
-        if keeps
-            .iter()
-            .any(|&row| draft.snapshot.memories[row].text == text)
-        {
-            return Ok(Ok((VectorOrigin::Source, Vec::new())));
-        }
-        match (self.options.write_vector, embedded) {
-            (WriteVector::Auto, Some(vector)) => Ok(Ok((VectorOrigin::Embedded, vector))),
-            (WriteVector::Auto, None) => Ok(Err("no vector can be had for it".to_owned())),
-            (WriteVector::Centroid, _) => Ok(centroid(draft, &keeps)
+            (far > FARTHEST)
+                .then(|| format!("the text speaks of something else (distance {far:.2})"))
+        });
+        let is_sources = |&row: &usize| draft.snapshot.memories[row].text == text;
+        let vectored = match (self.options.write_vector, embedded) {
+            _ if keeps.iter().any(is_sources) => Ok((VectorOrigin::Source, Vec::new())),
+            (WriteVector::Auto, Some(vector)) => Ok((VectorOrigin::Embedded, vector)),
+            (WriteVector::Auto, None) => Err("no vector can be had for it".to_owned()),
+            (WriteVector::Centroid, _) => centroid(draft, &keeps)
                 .map(|vector| (VectorOrigin::Centroid, vector))
-                .ok_or_else(|| "the sources' vectors cancel each other out".to_owned())),
-        }
+                .ok_or_else(|| "the sources' vectors cancel each other out".to_owned()),
+        };
+        Ok(vectored.map(|vectored| (vectored, far)))
     }
 }
 
@@ -456,7 +460,7 @@ impl Sources {
     }
 
     /// The texts that some parts stand for.
-    fn of_parts(&self, parts: &[usize]) -> Vec<SourceText> {
+    pub(super) fn of_parts(&self, parts: &[usize]) -> Vec<SourceText> {
         let wanted = |at: &usize| parts.iter().any(|&part| self.of_part[part].contains(at));
         let places = (0..self.texts.len()).filter(wanted);
         places.map(|at| self.texts[at].clone()).collect()

@@ -13,6 +13,7 @@ use crate::store::{
     self, Commit, CommitError, KeyRecord, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
     SourceRecord, vector,
 };
+use crate::summarize::verify::{Fault, verify};
 use crate::summarize::{SourceText, extractive, latest};
 
 /// A merge that was committed.
@@ -295,7 +296,7 @@ impl Pipeline {
 /// Whether the text says all that the stored sources say. That was decided when the merge was
 /// planned, but a plan file may have been edited since, and this is the last moment to notice.
 fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
-    match merge.author {
+    match &merge.author {
         Author::Extractive { .. } => {
             let claims: Vec<_> = sources.iter().map(|s| claim(&s.memory)).collect();
             let parts = extractive::fold(&claims);
@@ -314,16 +315,29 @@ fn says_all(merge: &PlannedMerge, sources: &[Source]) -> Result<(), String> {
                 _ => Err("the text is not the newest value of the sources".to_owned()),
             }
         }
-        Author::Person | Author::Llm { .. } => {
-            let text = |(i, source): (usize, &Source)| SourceText {
-                id: format!("m{}", i + 1),
-                text: source.memory.text.clone(),
-                said_at: source.memory.said_at,
-            };
-            let texts: Vec<_> = sources.iter().enumerate().map(text).collect();
-            says_what(&texts, &merge.partition.memory_type, &merge.text)
+        Author::Person { overridden } if !overridden.is_empty() => {
+            let found = verify(&texts(sources), &merge.partition.memory_type, &merge.text);
+            let news =
+                |fault: &&Fault| **fault == Fault::Empty || !overridden.contains(&fault.noted());
+            match found.err().unwrap_or_default().iter().find(news) {
+                Some(fault) => Err(fault.to_string()),
+                None => Ok(()),
+            }
+        }
+        Author::Person { .. } | Author::Llm { .. } => {
+            says_what(&texts(sources), &merge.partition.memory_type, &merge.text)
         }
     }
+}
+
+/// The sources as the verification sees them.
+fn texts(sources: &[Source]) -> Vec<SourceText> {
+    let text = |(source, number): (&Source, usize)| SourceText {
+        id: format!("m{number}"),
+        text: source.memory.text.clone(),
+        said_at: source.memory.said_at,
+    };
+    sources.iter().zip(1..).map(text).collect()
 }
 
 /// The texts that the result's replaces or says in other words, oldest first.
@@ -334,7 +348,7 @@ fn history(merge: &PlannedMerge, sources: &[Source]) -> Vec<Past> {
         said_at: s.memory.said_at,
     };
     let mut history: Vec<Past> = sources.iter().enumerate().map(past).collect();
-    match merge.author {
+    match &merge.author {
         Author::Extractive { .. } => {
             history.retain(|past| !extractive::has_words_of(&merge.text, &past.text));
         }
@@ -343,7 +357,11 @@ fn history(merge: &PlannedMerge, sources: &[Source]) -> Vec<Past> {
             let newest = history.iter().filter_map(|past| past.said_at).max();
             history.retain(|past| past.text != merge.text || past.said_at != newest);
         }
-        Author::Llm { .. } | Author::Person => history.clear(),
+        // What a person left out against the verification stays readable beside the result.
+        Author::Person { overridden } if !overridden.is_empty() => {
+            history.retain(|past| !extractive::has_words_of(&merge.text, &past.text));
+        }
+        Author::Llm { .. } | Author::Person { .. } => history.clear(),
     }
     history.sort_by(|a, b| (a.said_at, &a.text).cmp(&(b.said_at, &b.text)));
     history

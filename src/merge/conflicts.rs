@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha1::{Digest as _, Sha1};
 
-use super::{Conflicts, MergeError, MergeOptions, Pipeline, Report};
+use super::{Against, Conflicts, MergeError, MergeOptions, NotTaken, Pipeline, Report};
 use crate::memory::{Author, GroupLeft, Plan, PlanSource, PlannedMerge, Reason};
 use crate::store::vetoes::{Forbids, Veto, forbid, said_digest, vetoes};
 
@@ -150,7 +150,8 @@ impl Pipeline {
     }
 
     /// Makes the memories of a conflict one with a text that a person wrote, verified as an LLM's
-    /// would be. The inner error says what is wrong with it, or what changed meanwhile.
+    /// would be, unless the person takes it `against` that. The inner error says what is wrong with
+    /// it, or what changed meanwhile.
     ///
     /// # Errors
     /// [`MergeError`]
@@ -159,10 +160,11 @@ impl Pipeline {
         user: &str,
         conflict: &Conflict,
         text: &str,
-    ) -> Result<Result<Report, String>, MergeError> {
+        against: Against,
+    ) -> Result<Result<Report, NotTaken>, MergeError> {
         let group = &conflict.group;
         let merge = self
-            .by_hand(user, &group.members, &group.findings, text)
+            .by_hand(user, &group.members, &group.findings, text, against)
             .await?;
         let merge = match merge {
             Ok(merge) => merge,

@@ -55,6 +55,7 @@ use space::Space;
 
 pub(crate) use space::stored_samples;
 
+pub use by_hand::{Against, NotTaken};
 pub use commit::Done;
 pub use conflicts::Conflict;
 pub use quality::Quality;

@@ -96,11 +96,12 @@ impl std::fmt::Display for Quality {
 /// The texts that the result says no more or in other words, as its provenance keeps them.
 pub(crate) fn history(merge: &PlannedMerge) -> Vec<&str> {
     let past = merge.sources.iter().map(|source| &*source.text);
-    match merge.author {
+    match &merge.author {
         Author::Latest { .. } => past.filter(|text| *text != merge.text).collect(),
-        Author::Extractive { .. } => past
+        Author::Person { overridden } if overridden.is_empty() => Vec::new(),
+        Author::Extractive { .. } | Author::Person { .. } => past
             .filter(|text| !has_words_of(&merge.text, text))
             .collect(),
-        Author::Llm { .. } | Author::Person => Vec::new(),
+        Author::Llm { .. } => Vec::new(),
     }
 }

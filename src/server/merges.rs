@@ -93,7 +93,8 @@ pub(super) fn author(author: &Author) -> &'static str {
         Author::Extractive { .. } => "extractive",
         Author::Latest { .. } => "latest",
         Author::Llm { .. } => "llm",
-        Author::Person => "person",
+        Author::Person { overridden } if overridden.is_empty() => "person",
+        Author::Person { .. } => "person-anyway",
     }
 }
 

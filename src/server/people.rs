@@ -11,9 +11,12 @@ use super::desk::{Desk, Person};
 use super::problem::Problem;
 use super::trends::Trends;
 use crate::memory::{GroupLeft, LeftAlone, Plan, Reason};
-use crate::merge::{Conflict, Done, Pipeline};
+use crate::merge::{Against, Conflict, Done, Pipeline};
 use crate::store::requests::{Request, request};
 use crate::store::{Functions, UndoOptions, Undone, states, undo};
+
+/// The kind of problem that is none where a text is taken `anyway`.
+pub(super) const NOT_VERIFIED: &str = "not-verified";
 
 /// Reading and comparing a user may take so long.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
@@ -112,6 +115,9 @@ pub(super) enum Decision {
     },
 }
 
+        /// Whether it is taken against what the verification finds wrong with it.
+        #[serde(default)]
+        anyway: bool,
 /// What came of a decision.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Decided {
@@ -193,10 +199,20 @@ impl Desk {
                      expire at different times; look at the conflicts again",
                 )
             })?,
-            Decision::Text { text } => pipeline
-                .write_by_hand(user, conflict, text)
-                .await?
-                .map_err(|why| Problem::conflict("not-verified", why))?,
+            Decision::Text { text, anyway } => {
+                let against = if *anyway {
+                    Against::Anyway
+                } else {
+                    Against::Never
+                };
+                let written = pipeline
+                    .write_by_hand(user, conflict, text, against)
+                    .await?;
+                written.map_err(|why| match why.may_be_overridden() {
+                    true => Problem::conflict(NOT_VERIFIED, why.to_string()),
+                    false => Problem::conflict("not-written", why.to_string()),
+                })?
+            }
         };
         match report.not_committed.first() {
             Some(left) => Err(Problem::conflict("changed", &left.detail)),

@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::merge::MergeError;
 use crate::store::{StoreError, UndoError};
 
+/// What the names of all kinds begin with.
+const NAMESPACE: &str = "urn:memfold:";
+
 /// Why a request was not carried out. The text holds no memory text.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Problem {
@@ -28,7 +31,7 @@ impl Problem {
         detail: impl Into<String>,
     ) -> Self {
         Self {
-            kind: format!("urn:memfold:{kind}"),
+            kind: format!("{NAMESPACE}{kind}"),
             title,
             status: status.as_u16(),
             detail: detail.into(),
@@ -73,6 +76,11 @@ impl Problem {
             "An error of memfold or of the store",
             detail,
         )
+    }
+
+    /// Whether it is of this kind.
+    pub(super) fn is(&self, kind: &str) -> bool {
+        self.kind.strip_prefix(NAMESPACE) == Some(kind)
     }
 
     pub(super) fn code(&self) -> StatusCode {

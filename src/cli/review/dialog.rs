@@ -22,6 +22,17 @@ pub(super) enum Answer {
     Never,
     Skip,
     Quit,
+    /// Take the text that the verification refused. Never by one letter.
+    Anyway,
+}
+
+/// What there is to take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    /// The text that is shown.
+    pub(super) text: bool,
+    /// A text of the user's own that the verification objects to.
+    pub(super) refused: bool,
 }
 
 impl Answer {
@@ -34,6 +45,7 @@ impl Answer {
             "n" | "never" => Self::Never,
             "s" | "skip" => Self::Skip,
             "q" | "quit" => Self::Quit,
+            "anyway" => Self::Anyway,
             _ => return None,
         })
     }
@@ -99,16 +111,24 @@ impl<'a> Dialog<'a> {
     }
 
     /// Asks until an answer can be understood; the end of the answers is one too: quit.
-    pub(super) async fn ask(&self, can_accept: bool) -> anyhow::Result<Answer> {
-        let accept = if can_accept { "[a]ccept  " } else { "" };
-        let question = format!("{accept}[e]dit  [r]eject  [n]ever  [s]kip  [q]uit? ");
+    pub(super) async fn ask(&self, offer: Offer) -> anyhow::Result<Answer> {
+        let accept = if offer.text { "[a]ccept  " } else { "" };
+        let anyway = if offer.refused {
+            "  anyway = take your text all the same"
+        } else {
+            ""
+        };
+        let question = format!("{accept}[e]dit  [r]eject  [n]ever  [s]kip  [q]uit{anyway}? ");
         loop {
             let Some(line) = self.line(&question).await? else {
                 return Ok(Answer::Quit);
             };
             match Answer::parse(&line) {
-                Some(Answer::Accept) if !can_accept => {
+                Some(Answer::Accept) if !offer.text => {
                     self.refuse("there is no text yet; write one with `e`")?;
+                }
+                Some(Answer::Anyway) if !offer.refused => {
+                    self.refuse("no text of yours was refused; write one with `e`")?;
                 }
                 Some(answer) => return Ok(answer),
                 None => self.refuse("please answer with one of the letters in brackets")?,
@@ -206,6 +226,7 @@ mod tests {
             ("E", Answer::Edit),
             ("never", Answer::Never),
             ("q\r", Answer::Quit),
+            ("anyway", Answer::Anyway),
         ] {
             assert_eq!(Answer::parse(text), Some(answer), "{text:?}");
         }

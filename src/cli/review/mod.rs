@@ -11,10 +11,10 @@ use super::exit::{Exit, usage};
 use super::results::Results;
 use super::{Context, json, open, render};
 use crate::memory::{Finding, GroupLeft, Plan, PlanSource, PlannedMerge, Reason};
-use crate::merge::{Done, MergeError, Pipeline};
+use crate::merge::{Against, Done, MergeError, Pipeline};
 use crate::store::vetoes::{Forbids, Veto, forbid};
 
-use dialog::{Answer, Dialog};
+use dialog::{Answer, Dialog, Offer};
 use saved::Saved;
 
 const HELP: &str = "\
@@ -23,7 +23,10 @@ Each planned merge is shown with its texts whole, the distances, and what the gu
   a  accept   merge it now, as `memfold merge` does: one atomic step, made only if every source is
               still what is shown, and undone by `memfold undo`
   e  edit     write the text yourself, in $VISUAL or $EDITOR if one is set; it is taken only if it
-              keeps every number, date, name and negation of the sources and adds none
+              keeps every number, date, name and negation of the sources and adds none. Where it
+              does not, you are told what is wrong, and may write another one, or answer `anyway`
+              (the whole word): then it is shown and can be accepted all the same. The record names
+              what was overridden, and the result keeps the sources' texts as its history
   r  reject   leave it as it is; this review does not ask again, a later one does
   n  never    leave it, and never merge these memories while they say the same. You are asked why;
               `memfold history` and `memfold show` tell it, `memfold undo --lift-veto` allows it again
@@ -173,6 +176,14 @@ struct Review<'a> {
     told: Told,
 }
 
+/// What becomes of a text of the user's own.
+enum Edited {
+    Taken(Box<PlannedMerge>),
+    /// The verification objects; the user may know better.
+    Refused,
+    No,
+}
+
 /// Whether the dialog goes on.
 enum Next {
     Group,
@@ -203,9 +214,13 @@ impl Review<'_> {
     async fn decide(&mut self, title: &str, mut group: Group) -> anyhow::Result<Next> {
         let first = group.clone();
         self.show(title, &group)?;
+        let mut refused = None;
         loop {
-            let can_accept = matches!(group, Group::Merge(_));
-            match self.dialog.ask(can_accept).await? {
+            let offer = Offer {
+                text: matches!(group, Group::Merge(_)),
+                refused: refused.is_some(),
+            };
+            match self.dialog.ask(offer).await? {
                 Answer::Accept => {
                     let Group::Merge(merge) = &group else {
                         continue;
@@ -214,8 +229,24 @@ impl Review<'_> {
                     return self.close(&first);
                 }
                 Answer::Edit => {
-                    if let Some(merge) = self.edit(&group).await? {
-                        group = Group::Merge(merge);
+                    let Some(text) = self.dialog.text(group.text()).await? else {
+                        self.dialog.note("the text stays as it was");
+                        continue;
+                    };
+                    let edited = self.edit(&group, &text, Against::Never).await?;
+                    refused = matches!(edited, Edited::Refused).then_some(text);
+                    if let Edited::Taken(merge) = edited {
+                        group = Group::Merge(*merge);
+                        self.show(title, &group)?;
+                    }
+                }
+                Answer::Anyway => {
+                    let Some(text) = refused.take() else {
+                        continue;
+                    };
+                    let edited = self.edit(&group, &text, Against::Anyway).await?;
+                    if let Edited::Taken(merge) = edited {
+                        group = Group::Merge(*merge);
                         self.show(title, &group)?;
                     }
                 }
@@ -266,26 +297,24 @@ impl Review<'_> {
         Ok(())
     }
 
-    /// The merge with a text of the user's own; `None` where it is as before, or is not taken.
-    async fn edit(&self, group: &Group) -> anyhow::Result<Option<PlannedMerge>> {
-        let Some(text) = self.dialog.text(group.text()).await? else {
-            self.dialog.note("the text stays as it was");
-            return Ok(None);
-        };
+    /// The merge with a text of the user's own, if it is taken; else why not is told.
+    async fn edit(&self, group: &Group, text: &str, against: Against) -> anyhow::Result<Edited> {
+        let (user, members) = (&self.plan.user, group.members());
         let edited = self
             .pipeline
-            .by_hand(&self.plan.user, group.members(), group.findings(), &text)
+            .by_hand(user, members, group.findings(), text, against)
             .await;
         match edited {
-            Ok(Ok(merge)) => Ok(Some(merge)),
+            Ok(Ok(merge)) => Ok(Edited::Taken(Box::new(merge))),
             Ok(Err(why)) => {
-                let why = render::escape(&why);
+                let may = why.may_be_overridden();
+                let why = render::escape(&why.to_string());
                 self.dialog.note(&format!("this text is not taken: {why}"));
-                Ok(None)
+                Ok(if may { Edited::Refused } else { Edited::No })
             }
             Err(MergeError::NoEmbedder) => {
                 self.dialog.note(&MergeError::NoEmbedder.to_string());
-                Ok(None)
+                Ok(Edited::No)
             }
             Err(error) => Err(error.into()),
         }

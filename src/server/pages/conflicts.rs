@@ -12,7 +12,8 @@ use super::users::{named, people};
 use super::{LOOK_BUDGET, LOOKED_AT};
 use crate::memory::PlanSource;
 use crate::merge::Conflict;
-use crate::server::people::Decision;
+use crate::server::desk::Person;
+use crate::server::people::{Decision, NOT_VERIFIED};
 use crate::server::problem::Problem;
 use crate::server::spans::{Span, spans};
 
@@ -46,16 +47,37 @@ fn shown_conflict(conflict: &Conflict) -> Value {
 pub(super) async fn user_conflicts(guest: Guest, Path(id): Path<String>) -> Response {
     let shown = async {
         let person = guest.site.desk.user(&id).await?;
-        let found = guest.site.desk.conflicts(&person.user).await?;
-        guest.page(
-            "user_conflicts.html",
-            context! {
-                person => named(&person),
-                conflicts => found.iter().map(shown_conflict).collect::<Vec<_>>(),
-            },
-        )
+        of_user(&guest, &person, None).await
     };
     guest.answer(shown.await)
+}
+
+/// A text by hand that the verification objects to.
+struct Refused<'a> {
+    conflict: &'a str,
+    text: &'a str,
+    why: &'a str,
+}
+
+/// The conflicts of a user; what was refused is shown again in its form, where it can be corrected,
+/// or taken by whoever knows better.
+async fn of_user(
+    guest: &Guest,
+    person: &Person,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, Problem> {
+    let found = guest.site.desk.conflicts(&person.user).await?;
+    let refused = refused.map(|refused| {
+        context! { conflict => refused.conflict, text => refused.text, why => refused.why }
+    });
+    guest.page(
+        "user_conflicts.html",
+        context! {
+            person => named(person),
+            conflicts => found.iter().map(shown_conflict).collect::<Vec<_>>(),
+            refused => refused,
+        },
+    )
 }
 
 pub(super) async fn decide(
@@ -63,35 +85,53 @@ pub(super) async fn decide(
     Path((id, conflict)): Path<(String, String)>,
     Form(form): Form<Fields>,
 ) -> Response {
-    let decided = async {
+    let answer = async {
         guest.check(&form)?;
-        let field = |name: &str| {
-            form.get(name)
-                .cloned()
-                .filter(|text| !text.trim().is_empty())
-        };
-        let decision = match form.get("decision").map(String::as_str) {
-            Some("keep") => Decision::Keep {
-                reason: field("reason"),
-            },
-            Some("latest") => Decision::Latest,
-            Some("text") => Decision::Text {
-                text: field("text").ok_or_else(|| {
-                    Problem::bad_request("write the text that all of them become")
-                })?,
-            },
-            _ => return Err(Problem::bad_request("`decision` is keep, latest or text")),
-        };
-        let person = guest.site.desk.user(&id).await?;
-        let conflict = guest.site.desk.conflict(&person.user, &conflict).await?;
-        guest
-            .site
-            .desk
-            .decide(&person.user, &conflict, &decision)
-            .await?;
-        done(&format!("/users/{}/conflicts", person.id), "decided")
+        let decision = decision(&form)?;
+        let desk = &guest.site.desk;
+        let person = desk.user(&id).await?;
+        let found = desk.conflict(&person.user, &conflict).await?;
+        match (
+            desk.decide(&person.user, &found, &decision).await,
+            &decision,
+        ) {
+            (Err(problem), Decision::Text { text, .. }) if problem.is(NOT_VERIFIED) => {
+                let refused = Refused {
+                    conflict: &conflict,
+                    text,
+                    why: &problem.detail,
+                };
+                let mut page = of_user(&guest, &person, Some(refused)).await?;
+                *page.status_mut() = problem.code();
+                Ok(page)
+            }
+            (decided, _) => {
+                decided?;
+                done(&format!("/users/{}/conflicts", person.id), "decided")
+            }
+        }
     };
-    guest.answer(decided.await)
+    guest.answer(answer.await)
+}
+
+fn decision(form: &Fields) -> Result<Decision, Problem> {
+    let field = |name: &str| {
+        form.get(name)
+            .cloned()
+            .filter(|text| !text.trim().is_empty())
+    };
+    match form.get("decision").map(String::as_str) {
+        Some("keep") => Ok(Decision::Keep {
+            reason: field("reason"),
+        }),
+        Some("latest") => Ok(Decision::Latest),
+        Some("text") => Ok(Decision::Text {
+            text: field("text")
+                .ok_or_else(|| Problem::bad_request("write the text that all of them become"))?,
+            anyway: form.contains_key("anyway"),
+        }),
+        _ => Err(Problem::bad_request("`decision` is keep, latest or text")),
+    }
 }
 
 pub(super) async fn conflicts(guest: Guest) -> Response {

@@ -124,3 +124,29 @@ pub enum Fault {
         min: usize,
     },
 }
+
+impl Fault {
+    /// As the record of a merge keeps it, where a person takes the text all the same: without ids,
+    /// which hold for one call, and without whole sentences, for a record holds no memory text.
+    pub fn noted(&self) -> String {
+        match self {
+            Self::Missing { kind, words, .. } => {
+                format!("the {kind} \"{words}\" of a source is missing")
+            }
+            Self::Rewritten { .. } => {
+                "the words of a source do not stand in the text in their order".to_owned()
+            }
+            Self::Mixed { .. } => "a sentence is not said like that in a source".to_owned(),
+            Self::ScriptLost { .. } => "the text is not in the script of a source".to_owned(),
+            Self::NotAMemory { .. } => {
+                "the text is not a memory but an answer to the request".to_owned()
+            }
+            Self::Empty
+            | Self::Markup { .. }
+            | Self::Invented { .. }
+            | Self::ScriptNew { .. }
+            | Self::TooLong { .. }
+            | Self::TooShort { .. } => self.to_string(),
+        }
+    }
+}

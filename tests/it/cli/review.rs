@@ -201,3 +201,42 @@ async fn a_review_without_anybody_to_answer_is_refused() {
         .ends(8)
         .says(&["did you mean alice?"]);
 }
+
+#[tokio::test]
+async fn a_text_of_ones_own_is_taken_against_the_verification_by_a_whole_word() {
+    let mut world = World::new().await.set("write_vector", "centroid");
+    let mem = |text: &str| twin("alice", text, 0, 4);
+    world.put("a", &mem("User is allergic to nuts")).await;
+    world.put("b", &mem("User is allergic to eggs")).await;
+    let before = world.memories().await;
+    // Nothing was refused yet.
+    review(&world, &["--left"], "anyway\n")
+        .ends(2)
+        .says(&["no text of yours was refused"]);
+    // It is shown again, and still has to be accepted.
+    let answers = "e\nUser is allergic to nuts\nanyway\nq\n";
+    review(&world, &["--left"], answers)
+        .ends(0)
+        .says(&["this text is not taken", "eggs"])
+        .shows(&["accepted against the verification"]);
+    assert_eq!(world.memories().await, before);
+    let answers = "e\nUser is allergic to nuts\nanyway\naccept\n";
+    let told = decided(&world, &["--left"], answers);
+    let id = told["merged"][0]["merge_id"].as_str().unwrap();
+    assert_eq!(world.memories().await.len(), 1);
+    world.run(&["show", id]).ends(0).shows(&[
+        "written by hand and accepted against the verification",
+        "eggs",
+    ]);
+    let record = world.run(&["show", id, "--json"]).ends(0).json();
+    let overridden = list(&record["merge"]["author"]["overridden"]);
+    assert!(!overridden.is_empty(), "{record:#}");
+    // What was left out stays readable beside the result, and in no record.
+    let key = record["merge"]["result_key"].as_str().unwrap();
+    let stored: String = world.command(&["JSON.GET", key]).await;
+    assert!(stored.contains("User is allergic to eggs"), "{stored}");
+    let whole = serde_json::to_string(&record["merge"]).unwrap();
+    assert!(!whole.contains("User is allergic to eggs"), "{whole}");
+    world.run(&["undo", id]).ends(0);
+    assert_eq!(world.memories().await, before);
+}

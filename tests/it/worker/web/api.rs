@@ -121,6 +121,7 @@ async fn a_request_is_carried_out() {
 #[tokio::test]
 async fn conflicts_are_decided() {
     let mut web = Web::new().await;
+    web.case = web.case.set("write_vector", "centroid");
     for user in ["keeps", "takes", "writes"] {
         web.conflict(user).await;
     }
@@ -188,10 +189,24 @@ async fn conflicts_are_decided() {
         .await
         .is(200);
 
-    let lossy = json!({ "decision": "text", "text": "Favourite drink is tea" });
-    decide(&web, "writes", lossy)
+    let lossy = json!({ "decision": "text", "text": "Favourite drink is cola, coffee at work" });
+    let refused = decide(&web, "writes", lossy.clone()).await;
+    refused.refuses(409, "not-verified");
+    assert_eq!(web.memories().await, before);
+    let blank = json!({ "decision": "text", "text": " ", "anyway": true });
+    decide(&web, "writes", blank)
         .await
-        .refuses(409, "not-verified");
+        .refuses(409, "not-written");
+    let mut anyway = lossy;
+    anyway["anyway"] = true.into();
+    let written = decide(&web, "writes", anyway).await.is(200).json();
+    let merge = written["merged"][0]["merge_id"].as_str().unwrap();
+    let path = format!("/api/v1/merges/{merge}");
+    let shown = web.get(&path).await.is(200).json();
+    assert_eq!(shown["after"], "Favourite drink is cola, coffee at work");
+    let overridden = shown["merge"]["author"]["overridden"].to_string();
+    assert!(overridden.contains("work"), "{overridden}");
+    web.post(&format!("{path}/undo"), json!({})).await.is(200);
     assert_eq!(web.memories().await, before);
 
     // A memory that changed since is another conflict.
@@ -321,4 +336,51 @@ async fn what_is_wrong_is_said() {
     web.case.server.kill();
     web.get("/api/v1/status").await.refuses(503, "unavailable");
     web.get("/healthz").await.is(200);
+}
+
+#[tokio::test]
+async fn a_decision_follows_its_memories_into_a_merge() {
+    let mut web = Web::new().await;
+    web.case = web.case.set("probe_every", "1h");
+    web.conflict("alice").await;
+    web.start(&["alice"]).await;
+    let path = format!("/api/v1/users/{}/conflicts", id_of("alice"));
+    until("alice was looked after", async || {
+        let user = web.get(&format!("/api/v1/users/{}", id_of("alice"))).await;
+        user.status == 200 && !user.json()["last_run"].is_null()
+    })
+    .await;
+    let conflicts = web.get(&path).await.is(200).json()["conflicts"].clone();
+    let id = conflicts[0]["id"].as_str().unwrap();
+    let kept = json!({ "decision": "keep", "reason": "one at work, one at home" });
+    web.post(&format!("{path}/{id}/decision"), kept)
+        .await
+        .is(200);
+    // A twin of the older one comes, and the worker merges the two.
+    let twin = Mem {
+        user: "alice".to_owned(),
+        created_at: "2025-12-01T10:00:00".to_owned(),
+        ..Mem::new("favourite drink is cola.", &[1.0, 0.0, 0.0, 0.0])
+    };
+    let old = "memory:alice-drink-0".to_owned();
+    let index = &web.case.index;
+    let new = index.put(&mut web.case.con, "alice-drink-9", &twin).await;
+    web.case.run(&["request", "--user", "alice"]).ends(0);
+    until("the twins are one", async || {
+        web.case.count(&[old.clone(), new.clone()]).await == 1
+    })
+    .await;
+    let conflicts = web.get(&path).await.is(200).json()["conflicts"].clone();
+    assert_eq!(conflicts.as_array().unwrap().len(), 1, "{conflicts:#}");
+    assert_eq!(conflicts[0]["kept"], true, "{conflicts:#}");
+    let latest = [
+        "merge",
+        "--user",
+        "alice",
+        "--conflicts",
+        "latest",
+        "--json",
+    ];
+    let report = web.case.run(&latest).ends(0).json();
+    assert_eq!(report["users"][0]["merged"], json!([]), "{report:#}");
 }
