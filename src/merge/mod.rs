@@ -60,7 +60,7 @@ pub use commit::Done;
 pub use conflicts::Conflict;
 pub use quality::Quality;
 pub(crate) use quality::history;
-pub use tend::{Tended, Told};
+pub use tend::{LEAST_MEMORY, Tended, Told};
 
 /// Which vectors the grouping compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -181,6 +181,9 @@ impl Pipeline {
             }
         }
         (state.failures, state.not_before_ms) = (0, 0);
+        if let Some(probe) = &state.probe {
+            state.counts.note(store::day_of(told.now_ms), probe.count);
+        }
         if told.full || state != before {
             (state.run_at_ms, state.full_at_ms) = (told.now_ms, told.now_ms);
         }
@@ -374,4 +377,4 @@ fn unless_lost(remembered: Result<(), LeaseError>) -> Result<(), MergeError> {
 }
 
 /// States live at least this long, however short the ledger.
-const LEAST_MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const LEAST_MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -11,7 +11,7 @@ const HEIGHT: f64 = 130.0;
 const BELOW: f64 = 20.0;
 const ABOVE: f64 = 18.0;
 
-/// One bar: what it is of, and the figures that stand on each other.
+/// One bar: what it is of, and the figures that stand on each other; none where they are not known.
 pub(super) struct Bar {
     pub(super) label: String,
     pub(super) parts: Vec<u64>,
@@ -35,7 +35,11 @@ pub(super) fn bars(title: &str, names: &[&str], bars: &[Bar]) -> Value {
             "<line class=\"rule\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{line}\" y2=\"{line}\"/>"
         );
     }
-    for (i, bar) in bars.iter().enumerate() {
+    for (i, bar) in bars
+        .iter()
+        .enumerate()
+        .filter(|(_, bar)| !bar.parts.is_empty())
+    {
         let said: Vec<String> = names
             .iter()
             .zip(&bar.parts)
@@ -81,14 +85,15 @@ pub(super) fn bars(title: &str, names: &[&str], bars: &[Bar]) -> Value {
     Value::from_safe_string(svg)
 }
 
-/// A line of small bars, for a table's cell; it says nothing by itself.
-pub(super) fn sparkline(figures: &[u64]) -> Value {
-    let highest = figures.iter().copied().max().unwrap_or(0).max(1);
+/// A line of small bars, for a table's cell; it says nothing by itself. What is not known has no bar.
+pub(super) fn sparkline(figures: &[Option<u64>]) -> Value {
+    let highest = figures.iter().flatten().copied().max().unwrap_or(0).max(1);
     let wide = figures.len() as f64 * 4.0;
     let mut svg = format!(
         "<svg class=\"spark\" viewBox=\"0 0 {wide} 20\" aria-hidden=\"true\" focusable=\"false\">"
     );
-    for (i, &figure) in figures.iter().enumerate() {
+    for (i, figure) in figures.iter().enumerate() {
+        let Some(figure) = *figure else { continue };
         let tall = match figure {
             0 => 1.0,
             figure => (figure as f64 / highest as f64 * 19.0).max(3.0),
@@ -144,6 +149,10 @@ mod tests {
                 label: "2026-03-02".into(),
                 parts: vec![0, 0],
             },
+            Bar {
+                label: "2026-03-03".into(),
+                parts: vec![],
+            },
         ];
         let svg = bars("\"Merges\" & more", &["made", "undone"], &days).to_string();
         assert!(svg.contains("a&lt;b · made: 3 · undone: 1"), "{svg}");
@@ -152,10 +161,17 @@ mod tests {
             "{svg}"
         );
         assert!(!svg.contains("style="), "{svg}");
+        assert_eq!(svg.matches("<title>").count(), 2, "{svg}");
         assert_eq!(
             bars("none", &[], &[]).to_string().matches("<rect").count(),
             0
         );
-        assert_eq!(sparkline(&[0, 2]).to_string().matches("<rect").count(), 2);
+        assert_eq!(
+            sparkline(&[Some(0), Some(2), None])
+                .to_string()
+                .matches("<rect")
+                .count(),
+            2
+        );
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct UserRow {
     pub(super) failures: u32,
     /// Memories fewer by merges, for each of the last 30 days.
     pub(super) saved: Vec<u64>,
+    /// Memories at the end of each of the last 30 days, from the first on which they were counted.
+    pub(super) counts: Vec<Option<u64>>,
 }
 
 /// What takes no part, and why.
@@ -71,6 +73,7 @@ impl UserRow {
                     .get(&person.id)
                     .cloned()
                     .unwrap_or_else(|| vec![0; trends.days.len()]),
+                counts: trends.memories(&state.counts, person.probe.count),
             }
         };
         Ok(people.iter().zip(states).map(row).collect())
@@ -112,12 +115,12 @@ pub(super) enum Decision {
     Text {
         /// The text.
         text: String,
-    },
-}
-
         /// Whether it is taken against what the verification finds wrong with it.
         #[serde(default)]
         anyway: bool,
+    },
+}
+
 /// What came of a decision.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Decided {

@@ -56,7 +56,9 @@ impl Renderer {
                 tracing::error!("template {name}: {error}");
             }
         }
-        env.add_function("sparkline", |figures: Vec<u64>| chart::sparkline(&figures));
+        env.add_function("sparkline", |figures: Vec<Option<u64>>| {
+            chart::sparkline(&figures)
+        });
         env.add_filter("grouped", chart::grouped);
         env.add_filter("moment", moment);
         env.add_filter("fixed", |number: f64| format!("{number:.1}"));

@@ -1,6 +1,7 @@
 //! What was done on each of the last days.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use super::problem::Problem;
 use crate::merge::Pipeline;
 use crate::store::fleet::{RunEntry, runs};
-use crate::store::{Entry, Event, history};
+use crate::store::{Counts, Entry, Event, StoreCounts, day_of, history, store_counts};
 use crate::worker::user_hash;
 
 /// Days that are looked at.
@@ -34,12 +35,18 @@ pub(super) struct Day {
     pub(super) failed: u64,
     pub(super) llm_calls: u64,
     pub(super) llm_tokens: u64,
+    /// Users and memories at its end, from the first day on which a worker counted them.
+    pub(super) users: Option<u64>,
+    pub(super) memories: Option<u64>,
 }
 
 /// The last days, oldest first.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Trends {
     pub(super) days: Vec<Day>,
+    /// The same days, counted from the epoch.
+    #[serde(skip)]
+    numbers: Range<i64>,
     /// Memories that each user has fewer, by the same days; by the user's id.
     #[serde(skip)]
     pub(super) saved_by_user: HashMap<String, Vec<u64>>,
@@ -50,15 +57,19 @@ impl Trends {
         let mut conn = pipeline.conn.clone();
         let entries = history(&mut conn, None, ENTRIES_MOST).await?;
         let runs = runs(&mut conn, RUNS_MOST).await?;
-        Ok(Self::of(&entries, &runs, pipeline.clock.now()))
+        let store = format!("{}:{}", pipeline.layout.name(), pipeline.index.name);
+        let counts = store_counts(&mut conn, &store).await?;
+        Ok(Self::of(&entries, &runs, &counts, pipeline.clock.now()))
     }
 
-    fn of(entries: &[Entry], runs: &[RunEntry], now: Timestamp) -> Self {
+    fn of(entries: &[Entry], runs: &[RunEntry], counts: &StoreCounts, now: Timestamp) -> Self {
         let today = date(now);
         let first = today.saturating_sub((DAYS as i64 - 1).days());
-        let mut days: Vec<Day> = (0..DAYS)
-            .map(|i| Day {
-                day: first.saturating_add((i as i64).days()),
+        let numbers = numbers(now);
+        let mut days: Vec<Day> = (0i32..)
+            .zip(numbers.clone())
+            .map(|(i, number)| Day {
+                day: first.saturating_add(i64::from(i).days()),
                 merged: 0,
                 undone: 0,
                 saved: 0,
@@ -66,6 +77,8 @@ impl Trends {
                 failed: 0,
                 llm_calls: 0,
                 llm_tokens: 0,
+                users: counts.users.on(number),
+                memories: counts.memories.on(number),
             })
             .collect();
         let place = |at_ms: i64| {
@@ -101,14 +114,31 @@ impl Trends {
         }
         Self {
             days,
+            numbers,
             saved_by_user,
         }
+    }
+
+    /// A user's memories at the end of each day, as far as they were counted; today as they are now.
+    pub(super) fn memories(&self, counts: &Counts, now: u64) -> Vec<Option<u64>> {
+        let days = self.numbers.clone().map(|number| counts.on(number));
+        let mut days: Vec<Option<u64>> = days.collect();
+        if let Some(today) = days.last_mut() {
+            *today = Some(now);
+        }
+        days
     }
 
     /// The sum of a figure over the days.
     pub(super) fn sum(&self, of: impl Fn(&Day) -> u64) -> u64 {
         self.days.iter().map(of).sum()
     }
+}
+
+/// The days up to now, counted from the epoch.
+fn numbers(now: Timestamp) -> Range<i64> {
+    let today = day_of(now.as_millisecond());
+    today + 1 - DAYS as i64..today + 1
 }
 
 fn date(at: Timestamp) -> Date {
@@ -146,7 +176,11 @@ mod tests {
             error: Some("x".into()),
             ..RunEntry::default()
         };
-        let trends = Trends::of(&entries, &[run], now);
+        let mut counts = StoreCounts::default();
+        let day = |text: &str| day_of(ms(text));
+        counts.users.note(day("2026-01-01T00:00:00Z"), 2);
+        counts.memories.note(day("2026-02-28T12:00:00Z"), 61);
+        let trends = Trends::of(&entries, &[run], &counts, now);
         assert_eq!(trends.days.len(), DAYS);
         assert_eq!(trends.days[0].day.to_string(), "2026-01-31");
         assert_eq!((trends.days[0].merged, trends.days[0].saved), (1, 1));
@@ -156,6 +190,14 @@ mod tests {
         assert_eq!((yesterday.llm_calls, yesterday.llm_tokens), (2, 900));
         assert_eq!(trends.days[DAYS - 1].undone, 1);
         assert_eq!(trends.sum(|day| day.merged), 2);
+        assert_eq!(
+            (trends.days[0].users, trends.days[0].memories),
+            (Some(2), None)
+        );
+        assert_eq!(yesterday.memories, Some(61));
+        assert_eq!(trends.days[DAYS - 1].memories, Some(61));
+        let of_user = trends.memories(&counts.memories, 58);
+        assert_eq!(of_user[DAYS - 3..], [None, Some(61), Some(58)]);
         assert_eq!(trends.saved_by_user[&user_hash("alice")][DAYS - 2], 2);
     }
 }

@@ -10,7 +10,7 @@ use redis::aio::ConnectionLike;
 use serde::{Deserialize, Serialize};
 
 use super::functions::{Function, Functions, unexpected, words};
-use super::{Lease, LeaseError, StoreError, keys};
+use super::{Counts, Lease, LeaseError, StoreError, keys};
 use crate::memory::{Digest, Reason};
 
 /// Version of [`UserState`]; a state of another one counts as none.
@@ -45,6 +45,9 @@ pub struct UserState {
     pub open: bool,
     /// What the LLM decided about groups that it leaves as they are, by what it was asked.
     pub verdicts: BTreeMap<String, Reason>,
+    /// How many memories the index counted, day by day.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub counts: Counts,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use super::session::Session;
+use crate::merge::LEAST_MEMORY;
 use crate::store::fleet::{server_ms, take_turn};
 use crate::store::requests::{Id, Queue, Request, request};
-use crate::store::{Probe, StoreError, probes, states};
+use crate::store::{Probe, StoreError, day_of, note_store_counts, probes, states};
 
 /// Requests that may wait before discovery holds back.
 const WAITING_MOST: usize = 10_000;
@@ -18,6 +19,8 @@ const WAITING_MOST: usize = 10_000;
 const QUEUED_MS: u64 = 15 * 60_000;
 /// Users whose states are read at once.
 const PAGE: usize = 500;
+/// How often it is noted how much there is.
+const COUNTED_EVERY: Duration = Duration::from_secs(3600);
 /// The next sweep where one was cut short.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -115,6 +118,8 @@ impl Session {
         let mut found = Found::default();
         let users = probes(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
         found.users = users.len();
+        let memories = users.iter().map(|(_, probe)| probe.count).sum();
+        self.count((users.len() as u64, memories), now_ms).await?;
         let mut users = users.into_iter().peekable();
         while users.peek().is_some() {
             let page = users.by_ref().take(PAGE);
@@ -133,6 +138,22 @@ impl Session {
             }
         }
         Ok(found)
+    }
+
+    /// Notes how many users and memories there are, by one of all workers, every hour.
+    async fn count(&self, counts: (u64, u64), now_ms: i64) -> Result<(), StoreError> {
+        let (mut conn, store) = (self.site.pipeline.conn.clone(), self.store());
+        let turn = format!("counts:{store}");
+        if !take_turn(&mut conn, &turn, &self.shared.worker(), COUNTED_EVERY).await? {
+            return Ok(());
+        }
+        let keep = self
+            .site
+            .pipeline
+            .options
+            .ledger_retention
+            .max(LEAST_MEMORY);
+        note_store_counts(&mut conn, &store, day_of(now_ms), counts, keep).await
     }
 
     /// The requests for the users of a page that are due.

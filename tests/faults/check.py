@@ -13,7 +13,7 @@ NAMESPACE = "memfold:"
 LAYOUT = "redisvl"
 # Keys of which there is one, and kinds of keys that must expire by themselves.
 SINGLE = {"ledger", "fence", "requests", "workers", "runs", "memory"}
-EXPIRING = {"merge", "into", "undo", "lease", "state", "worker", "turn", "spent"}
+EXPIRING = {"merge", "into", "undo", "lease", "state", "worker", "turn", "spent", "counts"}
 
 
 @dataclass
@@ -163,7 +163,7 @@ def check_own(store: Store, users: set[str], verdict: Verdict):
                 known = ":" not in rest.split(":", 1)[1] or rest.rsplit(":", 1)[1] in partitions
             case "worker":
                 known = rest.encode() in workers
-            case "merge" | "turn":
+            case "merge" | "turn" | "counts":
                 known = True
             case _:
                 known = kind in SINGLE and not rest

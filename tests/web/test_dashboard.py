@@ -1,5 +1,6 @@
 """The dashboard in a real browser: what a person sees and does."""
 
+import json
 import re
 
 import pytest
@@ -23,6 +24,10 @@ WORDS = {
         "newest": "The newest wins",
         "keep": "Keep all",
         "by_hand": "Write it by hand",
+        "make_one": "Make it one",
+        "objects": "The verification objects:",
+        "anyway": "I wrote this text",
+        "against": "against the verification",
         "decided": "Decided.",
         "kept": "decided: all stay",
         "out": "Log out",
@@ -42,6 +47,10 @@ WORDS = {
         "newest": "以最新为准",
         "keep": "全部保留",
         "by_hand": "手工撰写",
+        "make_one": "合为一条",
+        "objects": "校验有异议：",
+        "anyway": "该文本由我撰写",
+        "against": "不顾校验异议",
         "decided": "已决定。",
         "kept": "已决定：全部保留",
         "out": "退出",
@@ -242,3 +251,68 @@ def test_the_overview_keeps_itself_fresh_and_the_keyboard_suffices(web, open_pag
     web.ask("POST", f"/api/v1/users/{ana['id']}/requests")
     # A worker tells of itself every 10 seconds, and the page looks every 5.
     expect(runs).to_have_text("1", timeout=25_000)
+
+
+def test_who_wrote_a_text_may_take_it_against_the_verification(web, open_page):
+    seed(web)
+    words, before = WORDS["en"], web.texts("ana")
+    page = open_page(locale="en-GB", viewport={"width": 1200, "height": 900})
+    log_in(page, words)
+    page.goto("/conflicts")
+    page.get_by_role("link", name="ana", exact=True).click()
+    page.locator("summary", has_text=words["by_hand"]).click()
+    # The new value alone leaves the old one out: it is told, and nothing is done.
+    expect(page.get_by_label(words["anyway"])).to_have_count(0)
+    page.get_by_role("button", name=words["make_one"]).click()
+    expect(page.get_by_role("alert")).to_contain_text(words["objects"])
+    expect(page.get_by_role("alert")).to_contain_text("cola")
+    expect(page.get_by_role("textbox")).to_have_value("Favourite drink is coffee")
+    check(page, "en-conflict-refused")
+    assert web.texts("ana") == before
+    # The browser itself tells of the 409 that came with it.
+    open_page.complaints.clear()
+
+    # Said again by whoever wrote it, it is done, and the record tells what was overridden.
+    page.get_by_label(words["anyway"]).check()
+    page.get_by_role("button", name=words["make_one"]).click()
+    expect(page.get_by_role("status")).to_contain_text(words["decided"])
+    assert len(web.texts("ana")) == len(before) - 1
+    merge = web.memfold("history", "--user", "ana")["entries"][0]["merge_id"]
+    page.goto(f"/merges/{merge}")
+    expect(page.get_by_role("main")).to_contain_text(words["against"])
+    expect(page.locator("#evidence ~ .facts li").first).to_contain_text("cola")
+    check(page, "en-merge-anyway")
+    page.get_by_role("link", name=words["undo"]).click()
+    page.get_by_role("button", name=words["undo_it"], exact=True).click()
+    assert web.texts("ana") == before
+
+
+def test_counts_are_kept_day_by_day_and_shown(web, open_page):
+    seed(web)
+    web.memfold("request", "--user", "ana")
+    (state,) = until("ana was looked after", lambda: list(web.redis.scan_iter("memfold:state:*")))
+    remembered = until("her memories are counted", lambda: json.loads(web.redis.get(state))["state"].get("counts"))
+    ((today, count),) = remembered
+    assert (today, count) == (int(web.redis.time()[0]) // 86400, 5)
+
+    # Of earlier days: two points stand for all of them.
+    stored = json.loads(web.redis.get(state))
+    stored["state"]["counts"] = [[today - 4, 7], [today, 5]]
+    web.redis.set(state, json.dumps(stored), keepttl=True)
+    of_store = "memfold:counts:redisvl:agent_memories"
+    assert web.redis.ttl(of_store) > 86400
+    counts = {"users": [[today - 2, 2]], "memories": [[today - 2, 12], [today - 1, 11]]}
+    web.redis.set(of_store, json.dumps(counts), keepttl=True)
+    page = open_page(locale="en-GB", viewport={"width": 1200, "height": 900})
+    log_in(page, WORDS["en"])
+    for label, times in [("users: 2", 3), ("memories: 12", 1), ("memories: 11", 2)]:
+        expect(page.locator("figure title", has_text=label)).to_have_count(times)
+    check(page, "en-overview-counts")
+    page.goto("/users")
+    expect(page.get_by_role("row", name="ana")).to_contain_text("from 7")
+    page.get_by_role("link", name="ana", exact=True).click()
+    expect(page.locator("figure title", has_text="memories: 7")).to_have_count(4)
+    expect(page.locator("figure title", has_text="memories: 5")).to_have_count(1)
+    check(page, "en-user-counts")
+    _, _, metrics = web.ask("GET", "/api/v1/metrics")
+    assert [day["memories"] for day in metrics["days"]][-4:] == [None, 12, 11, 11]

@@ -12,6 +12,8 @@ use crate::server::words::Lang;
 use crate::store::status;
 use crate::worker::user_hash;
 
+pub(super) const MEMORIES: &str = "Memories, by day";
+pub(super) const USERS: &str = "Users, by day";
 pub(super) const MERGES: &str = "Merges a day";
 pub(super) const SAVED: &str = "Memories fewer, a day";
 pub(super) const TOKENS: &str = "LLM tokens a day";
@@ -58,24 +60,37 @@ async fn overview_page(guest: &Guest) -> Result<Response, Problem> {
     )
 }
 
+/// A chart over the days: its title, what its parts are called, and the parts of each day.
+pub(super) fn chart(
+    lang: Lang,
+    title: &'static str,
+    names: &[&str],
+    parts: impl Iterator<Item = (String, Vec<u64>)>,
+) -> Value {
+    let names: Vec<&str> = names.iter().map(|name| lang.say(name)).collect();
+    let days: Vec<Bar> = parts.map(|(label, parts)| Bar { label, parts }).collect();
+    let any = days.iter().any(|bar| bar.parts.iter().any(|f| *f > 0));
+    let title = lang.say(title);
+    context! {
+        title => title,
+        names => names,
+        svg => any.then(|| chart::bars(title, &names, &days)),
+    }
+}
+
 /// The charts of the overview.
 fn charts(lang: Lang, trends: &Trends) -> Vec<Value> {
     let chart = |title: &'static str, names: &[&str], parts: &dyn Fn(&Day) -> Vec<u64>| {
-        let names: Vec<&str> = names.iter().map(|name| lang.say(name)).collect();
-        let bar = |day: &Day| Bar {
-            label: day.day.to_string(),
-            parts: parts(day),
-        };
-        let days: Vec<Bar> = trends.days.iter().map(bar).collect();
-        let any = days.iter().any(|bar| bar.parts.iter().any(|f| *f > 0));
-        let title = lang.say(title);
-        context! {
-            title => title,
-            names => names,
-            svg => any.then(|| chart::bars(title, &names, &days)),
-        }
+        let days = trends
+            .days
+            .iter()
+            .map(|day| (day.day.to_string(), parts(day)));
+        chart(lang, title, names, days)
     };
+    let known = |figure: Option<u64>| figure.into_iter().collect();
     vec![
+        chart(MEMORIES, &["memories"], &|d| known(d.memories)),
+        chart(USERS, &["users"], &|d| known(d.users)),
         chart(MERGES, &["made", "undone"], &|d| vec![d.merged, d.undone]),
         chart(SAVED, &["memories"], &|d| vec![d.saved]),
         chart(TOKENS, &["tokens"], &|d| vec![d.llm_tokens]),

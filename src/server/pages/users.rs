@@ -8,6 +8,7 @@ use minijinja::value::Value;
 use super::PAGE;
 use super::guest::{Fields, Guest, done};
 use super::merges::shown_row;
+use super::overview::{MEMORIES, chart};
 use crate::memory::PlanSource;
 use crate::server::desk::Person;
 use crate::server::merges;
@@ -70,9 +71,14 @@ async fn user_page(guest: &Guest, id: &str) -> Result<Response, Problem> {
     let rows = UserRow::of(&pipeline, std::slice::from_ref(&person), &trends).await?;
     let (merges, more) = merges::list(&pipeline, Some(&person.user), 0, 10).await?;
     let merges: Vec<Value> = merges.iter().map(shown_row).collect();
+    let counts = rows.first().map(|row| row.counts.as_slice());
+    let days = trends.days.iter().map(|day| day.day.to_string());
+    let parts = counts.unwrap_or_default().iter();
+    let parts = parts.map(|count| count.iter().copied().collect());
+    let chart = chart(guest.lang, MEMORIES, &["memories"], days.zip(parts));
     guest.page(
         "user.html",
-        context! { person => rows.first(), merges => merges, more => more },
+        context! { person => rows.first(), chart => chart, merges => merges, more => more },
     )
 }
 
