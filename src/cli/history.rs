@@ -11,9 +11,10 @@ use crate::store::{Entry, Event, history};
 /// With --json: {"version": 1, "entries": [{merge_id, event, user, run_id, at, sources, reason}]}.
 ///
 /// With --as-pairs: one labelled pair a line, as `memfold eval` and `memfold calibrate` read them.
-/// The memories of a merge that stands are `same`, those of a merge that was undone are
-/// `different`. Merges whose originals cannot be read any more (the undo window has passed, or they
-/// were changed) are left out.
+/// The memories of a merge that stands are `same`; those of a merge that was undone, and those that
+/// somebody forbade to merge or decided to keep apart, are `different`. Groups whose memories cannot
+/// be read any more (the undo window has passed, they were changed, or the veto was lifted) are
+/// left out.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// Only this user, exactly as stored
@@ -43,7 +44,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         }
         if found.unreadable > 0 {
             let count = found.unreadable;
-            let note = format!("{count} merges are left out: their originals cannot be read");
+            let note =
+                format!("{count} groups are left out: their memories cannot be read any more");
             context.out.note(&note);
         }
         return Ok(Exit::Done);

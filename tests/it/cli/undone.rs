@@ -236,9 +236,44 @@ async fn own_decisions_come_as_labelled_pairs() {
     assert_eq!(labels, ["different", "same"], "newest first");
     assert!(pairs[0]["id"].as_str().unwrap().starts_with(&id));
     assert!(pairs[1]["a"].as_str().unwrap().contains("Alice"));
+    assert!(pairs.iter().all(|pair| pair["memory_type"] == "semantic"));
     let path = world.cli.path("own.jsonl");
     std::fs::write(&path, &done.stdout).unwrap();
     world
         .run(&["eval", path.to_str().unwrap(), "--json"])
         .ends(0);
+}
+
+#[tokio::test]
+async fn what_was_forbidden_comes_as_pairs_that_differ() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Alice", 0).await;
+    let answers = world.cli.path("answers");
+    std::fs::write(&answers, "never\ntwo of that name\n").unwrap();
+    let answers = answers.to_str().unwrap().to_owned();
+    let review = ["review", "--user", "alice", "--json", "--answers", &answers];
+    let told = world.run(&review).ends(0).json();
+    let id = told["forbidden"][0]["id"].as_str().unwrap().to_owned();
+    let pairs = |done: &Done| -> Vec<Value> {
+        let lines = done.stdout.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let done = world.run(&["history", "--as-pairs"]).ends(0);
+    let found = pairs(&done);
+    assert_eq!(found.len(), 1, "{done:?}");
+    assert_eq!(found[0]["label"], "different");
+    assert_eq!(found[0]["kind"], "forbidden");
+    assert!(found[0]["id"].as_str().unwrap().starts_with(&id));
+    assert!(found[0]["b"].as_str().unwrap().contains("Alice"));
+    let path = world.cli.path("own.jsonl");
+    std::fs::write(&path, &done.stdout).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    world.run(&["eval", &path, "--json"]).ends(0);
+    // Once it is lifted, nobody says so any more.
+    world.run(&["undo", "--lift-veto", &id]).ends(0);
+    let done = world.run(&["history", "--as-pairs"]).ends(0);
+    assert_eq!(pairs(&done), Vec::<Value>::new());
+    done.says(&["1 groups are left out"]);
 }
