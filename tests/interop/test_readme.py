@@ -1,6 +1,7 @@
 """README and quick starts keep their word: their commands work in their order from a clean folder, on stores that the real
 libraries wrote, and print what is shown."""
 
+import itertools
 import json
 import os
 import re
@@ -172,3 +173,35 @@ def test_the_quick_start_of_a_library_works_on_its_store(redis, redis_url, minil
     text = f'eval "$(scripts/env)"\n{first.text}\n{block.text}'
     shown = run(folder, text.replace("redis://localhost:6379", redis_url))
     assert "would turn" in shown, shown
+
+
+# What docs/performance.md calls the ways that the README's table of speed compares.
+WAYS = {
+    "memfold, the whole plan": "memfold",
+    "the published recipe's queries": "published-pattern",
+    "one range query a memory, pipelined": "range-queries",
+    "fetch all, numpy": "numpy-blocks",
+    "fetch all, semhash": "semhash",
+}
+
+
+def table(page, head: str) -> list[list[str]]:
+    """The rows of the table whose head begins so; the head comes first."""
+    lines = page.read_text().splitlines()
+    [start] = [number for number, line in enumerate(lines) if line.startswith(head)]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
+    [names, _, *rows] = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [names, *rows]
+
+
+def test_the_speed_of_the_readme_is_what_was_measured():
+    names, *measured = table(ROOT / "docs/performance.md", "| case | memories | index |")
+    _, *shown = table(README, "| 10,000 memories | FLAT: wall s | server CPU s | missed | HNSW: wall s | server CPU s | missed |")
+    assert [row[0] for row in shown] == list(WAYS)
+    wanted = [names.index(name) for name in ("wall s", "server CPU s", "pairs missed")]
+    for way, *figures in shown:
+        cells = []
+        for index in ("FLAT HASH", "HNSW HASH"):
+            [row] = [row for row in measured if row[:3] == [f"plan: {WAYS[way]}", "10,000", index]]
+            cells += [row[place] for place in wanted]
+        assert figures == cells, f"README.md and docs/performance.md differ for {way!r}"
