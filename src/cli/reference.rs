@@ -5,7 +5,7 @@ use crate::config::{SETTINGS, Setting};
 const HEAD: &str = "\
 # Configuration
 
-<!-- Written by `memfold config reference`; a test compares. Change the table in src/config.rs. -->
+<!-- Written by `memfold config reference`; a test compares. Change the table in src/config/table.rs. -->
 
 A setting is a flag, an environment variable, or a key in `memfold.toml`; the first that is set wins, in this order, then
 the default. An empty variable counts as not set. `memfold config show` prints all values and where each came from, with

@@ -36,8 +36,15 @@ was not read for a day (--full-every), or when it was asked for:
 SIGTERM ends it after the groups in hand, within 10 seconds. SIGHUP makes it read its settings again.
 Whatever happens to it, memories are whole: each merge is one step on the server.
 
+With --listen it answers HTTP at that address: /healthz, /readyz, /metrics, and the dashboard
+with its API. At an address of this machine alone (127.0.0.1, [::1]) the dashboard needs no token
+and changes nothing. With a token (--http-token-file or MEMFOLD_HTTP_TOKEN, 16 characters or more)
+whoever has it may also undo and decide; at other addresses there is no dashboard without one.
+--http off: none anywhere.
+
 Examples:
-  memfold worker --listen 127.0.0.1:9464
+  memfold worker --listen 127.0.0.1:9464         the dashboard is at http://127.0.0.1:9464/
+  openssl rand -hex 32 > token; memfold worker --listen 0.0.0.0:9464 --http-token-file token
   memfold worker --off-peak '* 1-5 * * * Europe/Berlin' --llm-day-calls 5000
   memfold worker --user alice --user bob";
 

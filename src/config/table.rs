@@ -286,7 +286,7 @@ settings! {
         max_latency ("TIME"): Duration = "500ms";
         /// Take no work while the server uses more than this percentage of its memory limit
         max_memory_percent ("PERCENT"): u8 = "95";
-        /// Address for /healthz, /readyz and /metrics, such as 127.0.0.1:9464; unset = none
+        /// Address for /healthz, /readyz, /metrics and the dashboard, such as 127.0.0.1:9464; unset = none
         listen ("ADDRESS"): Option<SocketAddr> = "";
         /// The dashboard and the HTTP API on that address too; auto = where only this machine reaches it, or a token is set
         http ("WHEN"): HttpUse = "auto";

@@ -1,6 +1,7 @@
 """The files of docker/ and deploy/ name only settings, commands and files that exist."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import yaml
 ROOT = Path(__file__).parents[2]
 MEMFOLD = os.environ["MEMFOLD_BIN"]
 MANIFESTS = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+# What the Secret may hold.
+VALUES = {"MEMFOLD_REDIS_URL": "redis://host", "MEMFOLD_HTTP_TOKEN": "a token of the tests"}
 # Those with a container.
 KUBERNETES = [path for path in MANIFESTS if path.name != "secret.yaml"]
 
@@ -42,7 +45,7 @@ def test_pods_run_commands_and_settings_that_exist(path, tmp_path):
         help_text = memfold([command, "--help"], tmp_path)
         for flag in flags:
             assert not flag.startswith("--") or flag in help_text
-        names = {variable["name"]: "redis://host" for variable in container["env"]}
+        names = {variable["name"]: VALUES[variable["name"]] for variable in container["env"]}
         memfold(["config", "show"], tmp_path, **names)
         assert container["securityContext"]["readOnlyRootFilesystem"]
         ran += 1
@@ -52,6 +55,7 @@ def test_pods_run_commands_and_settings_that_exist(path, tmp_path):
 def test_pods_ask_for_the_secret_that_is_there():
     (secret,) = documents(ROOT / "deploy/kubernetes/secret.yaml")
     assert "PASSWORD" in secret["stringData"]["redis-url"], "no real password is in the repository"
+    assert secret["stringData"]["http-token"] == "TOKEN", "too short to be taken for one"
     asked = [
         variable["valueFrom"]["secretKeyRef"]
         for path in KUBERNETES
@@ -59,10 +63,12 @@ def test_pods_ask_for_the_secret_that_is_there():
         for variable in container["env"]
         if "valueFrom" in variable
     ]
-    assert len(asked) == len(KUBERNETES)
+    assert [reference["key"] for reference in asked].count("redis-url") == len(KUBERNETES)
     for reference in asked:
         assert reference["name"] == secret["metadata"]["name"]
         assert reference["key"] in secret["stringData"]
+        # Without a token there is no dashboard; without a URL there is nothing.
+        assert reference.get("optional", False) == (reference["key"] == "http-token")
 
 
 def test_the_config_map_is_a_configuration(tmp_path):
@@ -90,3 +96,17 @@ def test_the_compose_demo_sets_settings_and_uses_files_that_exist(tmp_path):
     host, port = scrape["static_configs"][0]["targets"][0].split(":")
     assert host in services
     assert services[host]["environment"]["MEMFOLD_LISTEN"].endswith(f":{port}")
+
+
+def test_alerts_watch_numbers_that_exist_and_are_told_of():
+    (group,) = documents(ROOT / "docker/prometheus/alerts.yml")[0]["groups"]
+    numbers, told = (ROOT / "docs/worker.md").read_text(), (ROOT / "docs/operations.md").read_text()
+    for rule in group["rules"]:
+        assert f"`{rule['alert']}`" in told
+        watched = re.findall(r"\bmemfold_(\w+)", rule["expr"])
+        assert watched
+        for name in watched:
+            assert re.search(rf"`{name}[`{{]", numbers), f"{name} is not among the numbers of docs/worker.md"
+    assert len(group["rules"]) == len(re.findall(r"^\| `Memfold\w+`", told, re.MULTILINE))
+    settings = documents(ROOT / "docker/prometheus/prometheus.yml")[0]
+    assert settings["rule_files"] == ["alerts.yml"]
