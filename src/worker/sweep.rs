@@ -118,7 +118,7 @@ impl Session {
         let mut found = Found::default();
         let users = probes(&mut reading, &pipeline.index, pipeline.layout.as_ref()).await?;
         found.users = users.len();
-        let memories = users.iter().map(|(_, probe)| probe.count).sum();
+        let memories = users.values().map(|probe| probe.count).sum();
         self.count((users.len() as u64, memories), now_ms).await?;
         let mut users = users.into_iter().peekable();
         while users.peek().is_some() {
