@@ -99,6 +99,10 @@ pub(super) const ARTICLES: &[&str] = &[
 #[rustfmt::skip]
 const GROUPS: &[&str] = &["orchestra", "band", "choir", "team", "club", "league", "quartet", "trio", "duo", "ensemble", "chorus"];
 
+/// What has window seats: who likes such a seat likes it there, said or not.
+#[rustfmt::skip]
+const JOURNEYS: &[&str] = &["flight", "flights", "plane", "planes", "train", "trains", "bus", "buses", "coach", "coaches", "trip", "trips"];
+
 /// People who live somewhere of their own.
 #[rustfmt::skip]
 const RELATIVES: &[&str] = &["sis", "sister", "bro", "brother", "son", "daughter", "cousin", "aunt", "uncle", "niece", "nephew", "friend", "grandmother", "grandfather", "grandma", "grandpa"];
@@ -312,6 +316,12 @@ fn is_borne(ground: Ground, before: &[Token], phrase: &[Token]) -> bool {
     let a = second.is_any(INDEFINITE);
     let named = second.capital;
     let is = |words: &[&str]| first.is_any(words);
+    // `likes window seats [on long flights] [with Delta]`
+    let journey = is(&["on"]) && rest.last().is_some_and(|t| t.is_any(JOURNEYS));
+    let carrier = is(&["with"]) && rest.iter().all(|t| t.capital);
+    if before.last().is_some_and(|t| t.is("seats")) && (journey || carrier) {
+        return true;
+    }
     // `a dog called Max`, `una hija llamada Ana`.
     if is(NAMED) {
         return ground != Ground::Other && rest.iter().all(|t| t.capital);
