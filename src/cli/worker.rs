@@ -15,6 +15,8 @@ use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{Failure, LlmLimits, Orders, Shared, Site, WorkerOptions};
 
+/// By how much the worker yields to others on its machine.
+const NICE: i32 = 10;
 /// The wait after a first failure, and the longest.
 const BACKOFF: Duration = Duration::from_secs(60);
 const BACKOFF_MOST: Duration = Duration::from_secs(3600);
@@ -60,6 +62,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     tls::install_provider();
+    step_back();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -68,6 +71,14 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     // A model that still runs must not hold up the exit.
     runtime.shutdown_background();
     result
+}
+
+/// Lets what waits for an answer go first: Redis and the agents may be on the same machine. Threads that
+/// are started later are as nice.
+fn step_back() {
+    if let Err(error) = rustix::process::nice(NICE) {
+        tracing::debug!(%error, "the priority stays as it is");
+    }
 }
 
 async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {

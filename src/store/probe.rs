@@ -4,7 +4,6 @@
 //! the whole index, for which every other client waits.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use redis::Cmd;
 use redis::aio::ConnectionManager;
@@ -13,12 +12,13 @@ use sha1::{Digest as _, Sha1};
 use super::index::IndexFacts;
 use super::listing::{Pages, aggregate, can_express, settled};
 use super::reply::Row;
+use super::snapshot::Pace;
 use super::state::Probe;
 use super::{StoreError, query};
 use crate::layout::{Layout, Listing};
 
-/// Rows a page: an agent waits for about a millisecond at most.
-const ROWS: usize = 250;
+/// Rows a page: an agent waits for a third of a millisecond.
+const ROWS: usize = 64;
 
 /// The users of an index, in their own spelling, sorted, each with what the index says of it. Takes
 /// about a hundred bytes a user.
@@ -130,19 +130,14 @@ impl Names {
             query.arg(format!("@{time}"));
         }
         let mut pages = Pages::new(conn, &facts.name, query).of_rows(ROWS);
-        loop {
-            let asked = Instant::now();
-            let Some(rows) = pages.next().await? else {
-                return Ok(());
-            };
+        while let Some(rows) = Pace::Gentle.take(pages.next()).await? {
             for row in &rows {
                 if let Some((user, memory)) = self.read(row) {
                     each(user, memory);
                 }
             }
-            // Others have the server for as long as this had it.
-            tokio::time::sleep(asked.elapsed()).await;
         }
+        Ok(())
     }
 
     /// `None` for a row without a key, whose document is gone, and for a user that is no text.

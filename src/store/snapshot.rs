@@ -6,10 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use ndarray::Array2;
 use redis::aio::ConnectionManager;
+use tokio::sync::Mutex;
 
 use crate::layout::{Layout, NotRead, Reading, Stored};
 use crate::memory::{LeftAlone, Memory, Reason};
@@ -25,9 +27,16 @@ pub enum Pace {
     /// As somebody who waits for it wants it: other clients wait for some milliseconds at a time.
     #[default]
     Quick,
-    /// As something in the background should: they wait for less than a search takes.
+    /// As something in the background should: they wait for less than a search takes. All that this
+    /// process reads so is read piece by piece, one at a time, with a rest after each.
     Gentle,
 }
+
+/// After an answer that took very long, no rest helps.
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// Held by who reads gently.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 impl Pace {
     /// Keys that are asked for at once.
@@ -36,6 +45,18 @@ impl Pace {
             Self::Quick => records::CHUNK,
             Self::Gentle => 16,
         }
+    }
+
+    /// Waits for its turn if it has to, reads, and lets others have the server for as long as it had it.
+    pub(crate) async fn take<T>(self, read: impl Future<Output = T>) -> T {
+        if self == Self::Quick {
+            return read.await;
+        }
+        let _turn = TURN.lock().await;
+        let began = Instant::now();
+        let found = read.await;
+        tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
+        found
     }
 
     /// Chunks that are asked for at once: with the quick one the server, the client's parser and the
@@ -110,7 +131,9 @@ pub async fn snapshot_within(
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
     }
-    let keys = listing::candidates(conn, &now, layout, user).await?;
+    let keys = pace
+        .take(listing::candidates(conn, &now, layout, user))
+        .await?;
     if let Some(limit) = max_memory {
         let vectors = layout.vector_index().unwrap_or(facts);
         let dims = vectors.vector(layout.vector_field())?.dims;
@@ -160,7 +183,8 @@ async fn read(
         let mut conn = conn.clone();
         async move {
             let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
-            let fetched = records::fetch(&mut conn, storage, layout, &names, expiring).await;
+            let fetched = records::fetch(&mut conn, storage, layout, &names, expiring);
+            let fetched = pace.take(fetched).await;
             fetched.map(|fetched| (chunk, fetched))
         }
     });

@@ -15,7 +15,7 @@ from cluster import Alone, wait_until
 from redis import Redis
 
 WINDOW_SECONDS = 5
-WINDOWS = 4
+WINDOWS = 6
 SEARCHES_PER_SECOND = 200
 WRITES_PER_SECOND = 20
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "longest": 1.0}
@@ -54,7 +54,7 @@ def latency(options: argparse.Namespace, folder: Path) -> int:
     ratios, worker = [], None
     try:
         with server.connect() as redis:
-            worker = start_worker(options, server, folder, mass_percent="100", period="30s", probe_every="10s")
+            worker = start_worker(options, server, folder, mass_percent="100", period="1m", probe_every="30s")
             wait_until("the worker works", lambda: redis.xlen("memfold:ledger") > 0)
             writer.start()
             ratios.append(compare("with a backlog", redis, worker, users, writer.random))
