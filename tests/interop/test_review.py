@@ -61,10 +61,10 @@ def test_the_text_of_an_editor_is_verified(redis, seats, memfold):
     screen.until("[q]uit? ")
     screen.types("e")
     screen.until("this text is not taken: ")
-    screen.until("[q]uit? ")
+    screen.until("anyway = take your text all the same? ")
     screen.types("e")
     screen.until("this text is not taken: ")
-    screen.until("[q]uit? ")
+    screen.until("anyway = take your text all the same? ")
     os.write(screen.screen, b"\x04")  # Ctrl-D quits.
     screen.until("2 open")
     assert screen.ends() == 0
