@@ -31,7 +31,15 @@ def start_worker(options: argparse.Namespace, server: Alone, folder: Path, **set
     env = {f"MEMFOLD_{name.upper()}": value for name, value in settings.items()}
     env |= {"PATH": os.environ["PATH"], "MEMFOLD_REDIS_URL": f"redis://127.0.0.1:{server.primary}"}
     with open(folder / "worker.log", "a") as log:
-        return subprocess.Popen([options.binary, "worker"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        # As docker/memfold.service starts it.
+        return subprocess.Popen(
+            [options.binary, "worker"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
+        )
 
 
 def end(worker: subprocess.Popen | None):
