@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::EmbedError;
 
@@ -114,6 +115,41 @@ pub struct ModelFile {
     pub bytes: u64,
 }
 
+impl ModelFile {
+    /// The ONNX graph among a model's files.
+    pub(super) fn graph(files: &[Self]) -> Option<&Self> {
+        files.iter().find(|file| file.name.ends_with(".onnx"))
+    }
+
+    /// The tokenizer among them.
+    pub(super) fn tokenizer(files: &[Self]) -> Option<&Self> {
+        files.iter().find(|file| file.name == "tokenizer.json")
+    }
+
+    /// Whether its name leads to no other folder.
+    pub(super) fn is_plain(&self) -> bool {
+        is_plain(&self.name)
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
+}
+
+/// Reads the text of a manifest, in which there may be a `fault`; `origin` names it in errors.
+pub(super) fn parse<T: DeserializeOwned>(
+    text: &str,
+    origin: &str,
+    fault: impl Fn(&T) -> Option<String>,
+) -> Result<T, EmbedError> {
+    let bad = |detail: String| EmbedError::BadManifest {
+        origin: origin.to_owned(),
+        detail,
+    };
+    let manifest: T = toml::from_str(text).map_err(|error| bad(error.to_string()))?;
+    fault(&manifest).map_or(Ok(manifest), |fault| Err(bad(fault)))
+}
+
 impl Manifest {
     /// The built-in manifest with this name.
     ///
@@ -156,12 +192,12 @@ impl Manifest {
 
     /// The ONNX graph.
     pub(crate) fn graph(&self) -> Option<&ModelFile> {
-        self.files.iter().find(|file| file.name.ends_with(".onnx"))
+        ModelFile::graph(&self.files)
     }
 
     /// The tokenizer.
     pub(crate) fn tokenizer(&self) -> Option<&ModelFile> {
-        self.files.iter().find(|file| file.name == "tokenizer.json")
+        ModelFile::tokenizer(&self.files)
     }
 
     /// Reads the text of a manifest; `origin` names it in errors.
@@ -169,20 +205,12 @@ impl Manifest {
     /// # Errors
     /// [`EmbedError::BadManifest`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, EmbedError> {
-        let bad = |detail: String| EmbedError::BadManifest {
-            origin: origin.to_owned(),
-            detail,
-        };
-        let manifest: Self = toml::from_str(text).map_err(|error| bad(error.to_string()))?;
-        manifest.fault().map_or(Ok(()), |fault| Err(bad(fault)))?;
-        Ok(manifest)
+        parse(text, origin, Self::fault)
     }
 
     /// What makes no sense, if anything.
     fn fault(&self) -> Option<String> {
-        let plain =
-            |name: &str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-        if !plain(&self.name) {
+        if !is_plain(&self.name) {
             return Some(format!(
                 "name `{}` cannot be the name of a folder",
                 self.name
@@ -212,7 +240,7 @@ impl Manifest {
             return Some("threshold is a cosine distance, 0 … 2".to_owned());
         }
         for file in &self.files {
-            if !plain(&file.name) {
+            if !file.is_plain() {
                 return Some(format!(
                     "file name `{}` must not contain folders",
                     file.name

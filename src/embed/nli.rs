@@ -9,9 +9,9 @@ use ort::session::{Session, SessionInputValue};
 use ort::value::Tensor;
 use serde::Deserialize;
 
-use super::manifest::ModelFile;
+use super::manifest::{self, ModelFile};
 use super::onnx::{check, inference, session, unreadable};
-use super::{EmbedError, runtime};
+use super::{EmbedError, runtime, tokenize};
 
 /// Name of the manifest in the model's folder.
 pub const NLI_MANIFEST: &str = "nli.toml";
@@ -100,13 +100,7 @@ impl NliManifest {
     /// # Errors
     /// [`EmbedError::BadManifest`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, EmbedError> {
-        let bad = |detail: String| EmbedError::BadManifest {
-            origin: origin.to_owned(),
-            detail,
-        };
-        let manifest: Self = toml::from_str(text).map_err(|error| bad(error.to_string()))?;
-        manifest.fault().map_or(Ok(()), |fault| Err(bad(fault)))?;
-        Ok(manifest)
+        manifest::parse(text, origin, Self::fault)
     }
 
     fn fault(&self) -> Option<String> {
@@ -131,18 +125,16 @@ impl NliManifest {
         if self.max_tokens < 8 {
             return Some("max_tokens must be at least 8".to_owned());
         }
-        let plain =
-            |file: &ModelFile| !file.name.starts_with('.') && !file.name.contains(['/', '\\']);
-        (self.graph().is_none() || self.tokenizer().is_none() || !self.files.iter().all(plain))
+        let [graph, tokenizer] = self.graph_and_tokenizer();
+        (graph.is_none() || tokenizer.is_none() || !self.files.iter().all(ModelFile::is_plain))
             .then(|| "files must be one .onnx graph and tokenizer.json, without folders".to_owned())
     }
 
-    fn graph(&self) -> Option<&ModelFile> {
-        self.files.iter().find(|file| file.name.ends_with(".onnx"))
-    }
-
-    fn tokenizer(&self) -> Option<&ModelFile> {
-        self.files.iter().find(|file| file.name == "tokenizer.json")
+    fn graph_and_tokenizer(&self) -> [Option<&ModelFile>; 2] {
+        [
+            ModelFile::graph(&self.files),
+            ModelFile::tokenizer(&self.files),
+        ]
     }
 }
 
@@ -211,13 +203,10 @@ impl Nli {
             Some(file) => check(dir, file),
             None => Err(unfit("a file is not named".to_owned())),
         };
-        let (graph, tokenizer) = (file(manifest.graph())?, file(manifest.tokenizer())?);
-        let mut tokenizer = tokenizers::Tokenizer::from_file(&tokenizer)
-            .map_err(|error| unfit(format!("tokenizer.json cannot be read: {error}")))?;
-        tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(None)
-            .map_err(|error| unfit(format!("its truncation cannot be switched off: {error}")))?;
+        let [graph, tokenizer] = manifest.graph_and_tokenizer();
+        let (graph, tokenizer) = (file(graph)?, file(tokenizer)?);
+        let json = std::fs::read(&tokenizer).map_err(|error| unreadable(&tokenizer, &error))?;
+        let tokenizer = tokenize::whole(&json).map_err(unfit)?;
         let session = session(&runtime::environment(library)?, &graph, threads).map_err(unfit)?;
         let names = &manifest.inputs;
         let inputs: Vec<&str> = session.inputs().iter().map(|input| input.name()).collect();

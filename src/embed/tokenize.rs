@@ -27,22 +27,28 @@ pub(crate) struct Tokenizer {
     capacity: usize,
 }
 
+/// Reads the text of a `tokenizer.json`; the error says what is wrong with it.
+///
+/// Truncation and padding that such files often switch on (at 128 tokens for this model
+/// family) are switched off: the one would drop text in silence, the other costs time.
+pub(super) fn whole(json: &[u8]) -> Result<tokenizers::Tokenizer, String> {
+    let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)
+        .map_err(|error| format!("tokenizer.json cannot be read: {error}"))?;
+    tokenizer.with_padding(None);
+    tokenizer
+        .with_truncation(None)
+        .map_err(|error| format!("its truncation cannot be switched off: {error}"))?;
+    Ok(tokenizer)
+}
+
 impl Tokenizer {
     /// Reads the text of a `tokenizer.json`.
-    ///
-    /// Truncation and padding that such files often switch on (at 128 tokens for this model
-    /// family) are switched off: the one would drop text in silence, the other costs time.
     pub(crate) fn new(json: &[u8], manifest: &Manifest) -> Result<Self, EmbedError> {
         let unfit = |detail: String| EmbedError::ModelUnfit {
             model: manifest.name.clone(),
             detail,
         };
-        let mut inner = tokenizers::Tokenizer::from_bytes(json)
-            .map_err(|error| unfit(format!("tokenizer.json cannot be read: {error}")))?;
-        inner.with_padding(None);
-        inner
-            .with_truncation(None)
-            .map_err(|error| unfit(format!("its truncation cannot be switched off: {error}")))?;
+        let inner = whole(json).map_err(unfit)?;
         let unknown_id = inner.token_to_id(&manifest.unknown_token).ok_or_else(|| {
             unfit(format!(
                 "tokenizer.json has no token {}",

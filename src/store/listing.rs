@@ -473,7 +473,7 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
     }
 
     /// Gives the cursor back.
-    pub(crate) async fn close(&mut self) {
+    async fn close(&mut self) {
         self.query = None;
         if let Some(cursor) = self.open.take() {
             close(self.conn, self.index, cursor).await;

@@ -120,12 +120,11 @@ impl Session {
         found.users = users.len();
         let memories = users.values().map(|probe| probe.count).sum();
         self.count((users.len() as u64, memories), now_ms).await?;
-        let mut users = users.into_iter().peekable();
-        while users.peek().is_some() {
-            let page = users.by_ref().take(PAGE);
-            let page = page
-                .map(|(user, probe)| (user.into_string(), probe))
-                .collect();
+        let users: Vec<(Box<str>, Probe)> = users
+            .into_iter()
+            .filter(|(user, _)| self.options.takes(user))
+            .collect();
+        for page in users.chunks(PAGE) {
             let mut due = self.due(page, queued, now_ms).await?;
             found.cut = due.len() > room;
             due.truncate(room);
@@ -159,11 +158,10 @@ impl Session {
     /// The requests for the users of a page that are due.
     async fn due(
         &self,
-        mut page: Vec<(String, Probe)>,
+        page: &[(Box<str>, Probe)],
         queued: &Queued,
         now_ms: i64,
     ) -> Result<Vec<Request>, StoreError> {
-        page.retain(|(user, _)| self.options.takes(user));
         let pipeline = &self.site.pipeline;
         let names: Vec<String> = page
             .iter()
@@ -171,21 +169,18 @@ impl Session {
             .collect();
         let states = states(&mut pipeline.conn.clone(), &names).await?;
         let mut due = Vec::new();
-        for ((user, probe), state) in page.into_iter().zip(states) {
-            let cause = self
-                .options
-                .rules
-                .due(&user, state.as_ref(), &probe, now_ms);
+        for ((user, probe), state) in page.iter().zip(states) {
+            let cause = self.options.rules.due(user, state.as_ref(), probe, now_ms);
             let Some(cause) = cause else { continue };
-            if queued.contains_key(&hash(&user)) {
+            if queued.contains_key(&hash(user)) {
                 continue;
             }
             due.push(Request {
-                user,
+                user: user.to_string(),
                 index: Some(pipeline.index.name.clone()),
                 reason: cause.name().to_owned(),
                 failures: 0,
-                probe: Some(probe),
+                probe: Some(*probe),
             });
         }
         Ok(due)

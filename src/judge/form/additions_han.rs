@@ -298,10 +298,7 @@ fn is_quality(before: &[Token], gap: &[Token], next: &Token) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tokens(text: &str) -> Vec<Token> {
-        text.chars().map(|c| Token::word(c.to_string())).collect()
-    }
+    use crate::judge::form::token::characters as tokens;
 
     #[test]
     fn clauses_that_only_add() {

@@ -92,10 +92,7 @@ pub(super) fn lists_things(members: &[Vec<Token>], joined: bool, before: &[Token
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tokens(text: &str) -> Vec<Token> {
-        text.chars().map(|c| Token::word(c.to_string())).collect()
-    }
+    use crate::judge::form::token::characters as tokens;
 
     #[test]
     fn a_time_stands_on_either_side_of_a_subject() {

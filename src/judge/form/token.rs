@@ -21,6 +21,12 @@ pub(crate) struct Token {
     pub(crate) capital: bool,
 }
 
+/// A word for each character, as Chinese has them.
+#[cfg(test)]
+pub(super) fn characters(text: &str) -> Vec<Token> {
+    text.chars().map(|c| Token::word(c.to_string())).collect()
+}
+
 impl Token {
     pub(super) fn word(text: impl Into<String>) -> Self {
         Self {
