@@ -145,7 +145,7 @@ async fn another_index_of_that_name_is_read_anew() {
 #[tokio::test]
 async fn an_index_in_the_making_is_waited_for() {
     let (mut case, port) = at_work(Case::over(Index::hash()).await).await;
-    for chunk in 0..30 {
+    for chunk in 0..60 {
         let mut pipe = redis::pipe();
         for number in 0..1000 {
             let text = format!("Text {number} of {chunk}");
@@ -159,6 +159,10 @@ async fn an_index_in_the_making_is_waited_for() {
     until("it is met", async || {
         let _: () = case.redis(&["FT.DROPINDEX", "agent_memories"]).await;
         case.index.clone().create(&mut case.con).await;
+        // Somebody looks at once: the probe of so many memories takes its time.
+        let _: String = case
+            .redis(&["XADD", "memfold:requests", "*", "user", "tyler"])
+            .await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         let errors = format!("memfold_store_errors_total{{{kind}}}");
         get(port, "/metrics").1.contains(&errors)
