@@ -88,8 +88,9 @@ pub fn join_changed(
 }
 
 /// [`threshold_join`] by each instruction set that this processor has, and in each way: by the codes
-/// of whole rows, and by sketches of so many numbers first. For measuring one beside the other; what
-/// is best is chosen by [`threshold_join`].
+/// of whole rows, and by sketches of so many numbers first, in the directions of the data or in the
+/// first dimensions. For measuring one beside the other; what is best is chosen by
+/// [`threshold_join`].
 #[doc(hidden)]
 pub fn joins(
     vectors: ArrayView2<'_, f32>,
@@ -99,12 +100,12 @@ pub fn joins(
     mut each: impl FnMut(&str, &dyn Fn() -> Vec<Pair>),
 ) {
     for kernel in Kernel::all() {
-        let join = |sketch: Option<usize>| {
+        let join = |sketch: Option<(usize, bool)>| {
             let rows = Rows::on(kernel, vectors, threads);
             let used = || (0..vectors.nrows()).filter(|&row| rows.takes_part(row));
             let (used, all): (Vec<usize>, usize) = (used().collect(), used().count());
             let screen = match sketch {
-                Some(length) => Screen::forced(&rows, used, threshold, length),
+                Some((length, first)) => Screen::forced(&rows, used, threshold, length, first),
                 None => Screen::plain(&rows, used, threshold),
             };
             rows.join_on(&screen, all, threshold, usize::MAX)
@@ -113,7 +114,9 @@ pub fn joins(
         each(&format!("{}, codes", kernel.name()), &|| join(None));
         for &length in sketches {
             let name = format!("{}, sketches of {length}", kernel.name());
-            each(&name, &|| join(Some(length)));
+            each(&name, &|| join(Some((length, false))));
+            let name = format!("{}, first {length} dimensions", kernel.name());
+            each(&name, &|| join(Some((length, true))));
         }
     }
 }
@@ -405,13 +408,13 @@ mod tests {
             for kernel in Kernel::all() {
                 let rows = Rows::on(kernel, vectors.view(), NonZero::new(3).unwrap());
                 assert_eq!(rows.join(threshold), expected, "{kernel:?}");
-                for length in [8, 64] {
-                    let screen = Screen::forced(&rows, used.clone(), threshold, length);
+                for (length, first) in [(8, false), (64, false), (8, true), (64, true)] {
+                    let screen = Screen::forced(&rows, used.clone(), threshold, length, first);
                     let mut found = rows
                         .join_on(&screen, used.len(), threshold, usize::MAX)
                         .unwrap();
                     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
-                    assert_eq!(found, expected, "{kernel:?}, sketches of {length}");
+                    assert_eq!(found, expected, "{kernel:?}, sketches of {length}, {first}");
                 }
             }
         }

@@ -14,8 +14,11 @@ use super::threads;
 /// second-level cache.
 const BAND_BYTES: usize = 256 << 10;
 
-/// From how many rows on it is asked whether sketches pay: a smaller join is done sooner.
-const LEAST_ROWS: usize = 16_384;
+/// From how many rows on it is asked whether sketches of the first dimensions pay: a smaller join is done sooner.
+const LEAST_ROWS: usize = 2_048;
+
+/// From how many rows on it is asked whether it pays to look for better directions.
+const LEAST_TURNED: usize = 16_384;
 
 /// Rows from which the directions of sketches are taken.
 const SAMPLE: usize = 1_024;
@@ -23,9 +26,8 @@ const SAMPLE: usize = 1_024;
 /// Lengths of sketches that are tried, of which the last is the greatest.
 const LENGTHS: [usize; 3] = [32, 64, 128];
 
-/// What a product of codes costs where a single pair is tested by the codes of its rows, in those
-/// where all pairs are (measured).
-const COST_OF_REFINING: f64 = 12.0;
+/// Sketches of the first dimensions that are tried: of so many parts of all.
+const PARTS: [usize; 3] = [4, 3, 2];
 
 /// The rows that take part as codes. Every pair of rows within the threshold passes.
 pub(super) struct Screen {
@@ -58,15 +60,22 @@ impl Screen {
         }
     }
 
-    /// With sketches, whether they are worth it or not; without, where no basis is good enough.
+    /// With sketches, whether they are worth it or not: of the `first` dimensions, or of the longest
+    /// directions; without, where no basis is good enough.
     pub(super) fn forced(
         rows: &Rows<'_>,
         order: Vec<usize>,
         threshold: f64,
         length: usize,
+        first: bool,
     ) -> Self {
         let (sample, all) = (sample(rows, &order), order.len());
-        match Plan::on(Basis::of(&sample, length), &sample) {
+        let basis = if first {
+            Basis::first(length)
+        } else {
+            Some(Basis::of(&sample, length))
+        };
+        match basis.and_then(|basis| Plan::on(basis, &sample)) {
             Some(plan) => Self::sketched(rows, order, all, threshold, &plan),
             None => Self::plain(rows, order, threshold),
         }
@@ -152,30 +161,37 @@ struct Plan {
 }
 
 impl Plan {
-    /// Sketches a sample of `used` in each length, and lets them pass each other.
+    /// Sketches a sample of `used` in each way, and lets them pass each other.
     fn new(rows: &Rows<'_>, used: &[usize], threshold: f64) -> Option<Self> {
-        let longest = LENGTHS
-            .into_iter()
-            .rfind(|length| 2 * length <= rows.dims)?;
         if used.len() < LEAST_ROWS {
             return None;
         }
         let sample = sample(rows, used);
-        let whole = Basis::of(&sample, longest);
+        let mut bases = firsts(rows.dims);
+        if used.len() >= LEAST_TURNED {
+            bases.extend(turned(&sample));
+        }
         let mut best = (rows.dims as f64, None);
-        for length in LENGTHS.into_iter().filter(|&length| length <= longest) {
-            let Some(plan) = Self::on(whole.shortened(length), &sample) else {
+        for basis in bases {
+            let Some(plan) = Self::on(basis, &sample) else {
                 continue;
             };
             let ones = vec![1.0; sample.nrows()];
             let sketches = plan.basis.sketches(sample.view(), &ones, &plan.centres);
             let share = share(rows.kernel, &sketches, floor(threshold, plan.margin));
-            let cost = length as f64 + share * COST_OF_REFINING * rows.dims as f64;
+            let refining = share * plan.cost_of_refining() * rows.dims as f64;
+            let cost = plan.basis.length() as f64 + refining;
             if cost < best.0 {
                 best = (cost, Some(plan));
             }
         }
         best.1
+    }
+
+    /// What a product of codes costs where a single pair is tested by the codes of its rows, in
+    /// those where all pairs are (measured). Pairs of which many are in one line cost less.
+    fn cost_of_refining(&self) -> f64 {
+        if self.centres.is_empty() { 24.0 } else { 12.0 }
     }
 
     /// `None` if the basis is bad.
@@ -188,9 +204,28 @@ impl Plan {
     }
 }
 
-/// Some of the rows, in length 1.
+/// The first dimensions, in each length that is tried.
+fn firsts(dims: usize) -> Vec<Basis> {
+    let lengths = PARTS.map(|part| (dims / part).next_multiple_of(STEP));
+    let shorter = lengths.into_iter().filter(|&length| length < dims);
+    shorter.filter_map(Basis::first).collect()
+}
+
+/// The directions in which a sample is longest, in each length that is tried.
+fn turned(sample: &Array2<f32>) -> Vec<Basis> {
+    let fits = |length: &usize| 2 * length <= sample.ncols();
+    let lengths: Vec<usize> = LENGTHS.into_iter().filter(fits).collect();
+    let Some(&longest) = lengths.last() else {
+        return Vec::new();
+    };
+    let whole = Basis::of(sample, longest);
+    let shortened = |&length: &usize| whole.shortened(length);
+    lengths.iter().map(shortened).collect()
+}
+
+/// Some of the rows, in length 1: few enough that comparing them takes a small part of the time.
 fn sample(rows: &Rows<'_>, used: &[usize]) -> Array2<f32> {
-    let step = (used.len() / SAMPLE).max(1);
+    let step = (used.len() / SAMPLE).max(8);
     let chosen: Vec<usize> = used.iter().copied().step_by(step).collect();
     let mut sample = select(rows, &chosen);
     for (mut row, &at) in sample.outer_iter_mut().zip(&chosen) {
@@ -262,20 +297,34 @@ fn later(bits: u64, panel: usize, slot: usize) -> u64 {
 mod tests {
     use std::num::NonZero;
 
+    use ndarray::s;
+
     use super::super::testing::near_rows;
     use super::*;
 
     #[test]
     fn sketches_are_taken_where_they_pay() {
-        let vectors = near_rows(LEAST_ROWS, 64, 4);
-        let rows = Rows::new(vectors.view(), NonZero::<usize>::MIN);
-        let all: Vec<usize> = (0..LEAST_ROWS).collect();
-        assert!(Plan::new(&rows, &all, 0.1).is_some());
+        let plan = |vectors: Array2<f32>, threshold: f64| {
+            let rows = Rows::new(vectors.view(), NonZero::<usize>::MIN);
+            let all: Vec<usize> = (0..vectors.nrows()).collect();
+            Plan::new(&rows, &all, threshold).map(|plan| plan.basis)
+        };
+        let even = |n: usize| near_rows(n, 64, 4);
+        // All that there is is in the last dimensions.
+        let late = |n: usize| {
+            let mut vectors = Array2::zeros((n, 64));
+            vectors.slice_mut(s![.., 48..]).assign(&near_rows(n, 16, 4));
+            vectors
+        };
+        assert!(matches!(plan(even(LEAST_ROWS), 0.1), Some(Basis::First(_))));
+        assert!(plan(late(LEAST_ROWS), 0.1).is_none());
+        let turned = plan(late(LEAST_TURNED), 0.1);
+        assert!(matches!(turned, Some(Basis::Turned { .. })));
         assert!(
-            Plan::new(&rows, &all, 0.9).is_none(),
+            plan(even(LEAST_ROWS), 0.9).is_none(),
             "nearly everything would pass"
         );
-        assert!(Plan::new(&rows, &all[1..], 0.1).is_none(), "too few");
+        assert!(plan(even(LEAST_ROWS - 1), 0.1).is_none(), "too few");
     }
 
     #[test]

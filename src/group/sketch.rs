@@ -1,4 +1,5 @@
-//! Short rows whose products bound those of the vectors, from the directions in which these vary.
+//! Short rows whose products bound those of the vectors: from the directions in which these vary, or
+//! from their first dimensions.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, Axis, s};
@@ -27,11 +28,16 @@ fn gamma(terms: usize) -> f64 {
     }
 }
 
-/// Nearly orthonormal rows.
-pub(super) struct Basis {
-    rows: Array2<f32>,
-    /// Frobenius norm of Q·Qᵀ − 1, which bounds its spectral norm.
-    skew: f64,
+/// Which directions a sketch keeps.
+pub(super) enum Basis {
+    /// So many dimensions as they are: nothing is to be computed, and nothing is off.
+    First(usize),
+    /// Nearly orthonormal rows.
+    Turned {
+        rows: Array2<f32>,
+        /// Frobenius norm of Q·Qᵀ − 1, which bounds its spectral norm.
+        skew: f64,
+    },
 }
 
 impl Basis {
@@ -46,10 +52,16 @@ impl Basis {
         let wide = rows.mapv(f64::from);
         let mut product = wide.dot(&wide.t());
         product.diag_mut().mapv_inplace(|square| square - 1.0);
-        Self {
+        Self::Turned {
             rows,
             skew: product.iter().map(|x| x * x).sum::<f64>().sqrt(),
         }
+    }
+
+    /// The first dimensions, for sketches of `length` numbers; `None` if that is too short for any.
+    pub(super) fn first(length: usize) -> Option<Self> {
+        let kept = length.checked_sub(REST).filter(|&kept| kept > 0);
+        kept.map(Self::First)
     }
 
     /// How far, relative to the lengths, the product of two sketches may be below that of their
@@ -70,15 +82,36 @@ impl Basis {
     }
 
     fn error(&self) -> f64 {
-        (self.rows.nrows() as f64).sqrt() * gamma(self.rows.ncols()) + self.skew
+        match self {
+            Self::First(_) => gamma(0),
+            Self::Turned { rows, skew } => {
+                (rows.nrows() as f64).sqrt() * gamma(rows.ncols()) + skew
+            }
+        }
     }
 
     /// The first directions, for shorter sketches.
     pub(super) fn shortened(&self, length: usize) -> Self {
-        let kept = self.rows.nrows().min(length - REST);
-        Self {
-            rows: self.rows.slice(s![..kept, ..]).to_owned(),
-            skew: self.skew,
+        match self {
+            Self::First(kept) => Self::First((length - REST).min(*kept)),
+            Self::Turned { rows, skew } => Self::Turned {
+                rows: rows
+                    .slice(s![..rows.nrows().min(length - REST), ..])
+                    .to_owned(),
+                skew: *skew,
+            },
+        }
+    }
+
+    /// How many numbers a sketch has.
+    pub(super) fn length(&self) -> usize {
+        self.directions() + REST
+    }
+
+    fn directions(&self) -> usize {
+        match self {
+            Self::First(kept) => *kept,
+            Self::Turned { rows, .. } => rows.nrows(),
         }
     }
 
@@ -94,11 +127,15 @@ impl Basis {
         squares: &[f64],
         centres: &Centres,
     ) -> Vec<(usize, Row)> {
-        let k = self.rows.nrows();
-        let error = self.error();
+        let (k, error) = (self.directions(), self.error());
         let mut numbers = Array2::zeros((vectors.nrows(), k + REST));
         let mut heads = numbers.slice_mut(s![.., ..k]);
-        general_mat_mul(1.0, &vectors, &self.rows.t(), 0.0, &mut heads);
+        match self {
+            Self::First(_) => heads.assign(&vectors.slice(s![.., ..k])),
+            Self::Turned { rows, .. } => {
+                general_mat_mul(1.0, &vectors, &rows.t(), 0.0, &mut heads);
+            }
+        }
         let nearest = centres.nearest(heads.view());
         for (mut sketch, &square) in numbers.outer_iter_mut().zip(squares) {
             let head: f64 = sketch.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -114,8 +151,12 @@ impl Basis {
     }
 
     /// Centres for the sketches of vectors like those of `sample`.
+    /// There are none where they would cost more than the rest.
     pub(super) fn centres(&self, sample: &Array2<f32>) -> Centres {
-        Centres::of(&sample.dot(&self.rows.t()))
+        match self {
+            Self::First(_) => Centres(Array2::zeros((0, self.directions()))),
+            Self::Turned { rows, .. } => Centres::of(&sample.dot(&rows.t())),
+        }
     }
 }
 
@@ -125,6 +166,10 @@ impl Basis {
 pub(super) struct Centres(Array2<f32>);
 
 impl Centres {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The most there are.
     const MOST: usize = 128;
 
@@ -156,6 +201,9 @@ impl Centres {
 
     /// The number of the nearest centre of each row.
     fn nearest(&self, rows: ArrayView2<'_, f32>) -> Vec<usize> {
+        if self.is_empty() {
+            return vec![0; rows.nrows()];
+        }
         let products = rows.dot(&self.0.t());
         let nearest = products.outer_iter().map(|products| {
             let products = products.iter().enumerate();
@@ -205,9 +253,11 @@ mod tests {
     fn bad_bases_are_refused() {
         let rows = near_rows(100, 30, 1);
         let mut basis = Basis::of(&rows, 20);
-        assert!(basis.skew < 1e-5);
         assert!(basis.margin().unwrap() < 0.001);
-        basis.skew = 0.02;
+        if let Basis::Turned { skew, .. } = &mut basis {
+            assert!(*skew < 1e-5);
+            *skew = 0.02;
+        }
         assert_eq!(basis.margin(), None);
     }
 
@@ -215,14 +265,16 @@ mod tests {
     fn what_is_said_of_the_basis_is_true() {
         let mut rows = near_rows(100, 30, 1);
         rows.row_mut(1).assign(&near_rows(1, 30, 2).row(0));
-        let basis = Basis::of(&rows, 64);
-        let wide = basis.rows.mapv(f64::from);
+        let Basis::Turned { rows, skew } = Basis::of(&rows, 64) else {
+            panic!("directions of its own");
+        };
+        let wide = rows.mapv(f64::from);
         let product = wide.dot(&wide.t()) - Array2::<f64>::eye(wide.nrows());
         assert!(
             wide.nrows() <= 30,
             "there are no more directions than dimensions"
         );
-        assert!((product.mapv(|x| x * x).sum().sqrt() - basis.skew).abs() < 1e-12);
+        assert!((product.mapv(|x| x * x).sum().sqrt() - skew).abs() < 1e-12);
     }
 
     proptest! {
@@ -233,6 +285,7 @@ mod tests {
             n in 2..40_usize,
             d in 1..130_usize,
             length in 5..70_usize,
+            first: bool,
             seed: u64,
         ) {
             let mut rows = near_rows(n, d, seed);
@@ -244,7 +297,11 @@ mod tests {
             for (mut row, square) in sample.outer_iter_mut().zip(&squares) {
                 row /= square.sqrt() as f32;
             }
-            let basis = Basis::of(&sample, length);
+            let basis = if first {
+                Basis::first(length.min(d + REST)).unwrap()
+            } else {
+                Basis::of(&sample, length)
+            };
             let margin = basis.margin().unwrap();
             prop_assert!(margin < 0.002);
             let sketches = basis.sketches(rows.view(), &squares, &basis.centres(&sample));
