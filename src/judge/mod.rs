@@ -204,8 +204,7 @@ impl Reading {
                 findings.show(guard, diff);
             }
         }
-        let [left, right] = [self.contains(other), other.contains(self)];
-        let floats = self.floats_against(other, left, right);
+        let floats = self.floats_against(other);
         if floats {
             findings.list.push(Finding {
                 guard: "undated".to_owned(),
@@ -213,7 +212,7 @@ impl Reading {
                 right: other.facts.floating.clone(),
             });
         }
-        if !objection && !floats && (left || right) {
+        if !objection && !floats && (self.contains(other) || other.contains(self)) {
             return Judgement {
                 verdict: Verdict::Same,
                 findings: findings.list,
@@ -231,6 +230,24 @@ impl Reading {
             verdict,
             findings: findings.list,
         }
+    }
+
+    /// Whether the verdict is `Same`. Most pairs are told apart by their numbers, dates and codes, before the words are read.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let (a, b) = (&self.facts, &other.facts);
+        let mut seen = Findings::default();
+        for (left, right) in [
+            (&a.numbers, &b.numbers),
+            (&a.dates, &b.dates),
+            (&a.identifiers, &b.identifiers),
+        ] {
+            seen.weigh(&diff(left, right));
+            if seen.left_more && seen.right_more {
+                return false;
+            }
+        }
+        // What contains nothing of the other is not the same; that is seen sooner than all that may object.
+        (self.contains(other) || other.contains(self)) && self.judge(other).verdict == Verdict::Same
     }
 
     /// What shows that the later said of the two tells what became of the other one. Without two
@@ -308,18 +325,20 @@ impl Reading {
 
     /// Whether words of time keep two texts apart that were said on two days. They do not where
     /// only the text that says all of the other has some, and was said last: it stays as it was.
-    fn floats_against(&self, other: &Self, left: bool, right: bool) -> bool {
+    fn floats_against(&self, other: &Self) -> bool {
         let [here, there] = [self, other].map(|r| !r.facts.floating.is_empty());
-        if relative::on_one_day([self.said_at, other.said_at]) {
+        if !here && !there || relative::on_one_day([self.said_at, other.said_at]) {
             return false;
         }
         if relative::on_one_date([&self.facts, &other.facts], [self.said_at, other.said_at]) {
             return false;
         }
+        let stays =
+            |last: &Self, first: &Self| last.said_at >= first.said_at && last.contains(first);
         match (here, there) {
             (false, false) => false,
-            (true, false) => !(left && self.said_at >= other.said_at),
-            (false, true) => !(right && other.said_at >= self.said_at),
+            (true, false) => !stays(self, other),
+            (false, true) => !stays(other, self),
             (true, true) => true,
         }
     }
@@ -397,8 +416,7 @@ struct Findings {
 
 impl Findings {
     fn add(&mut self, guard: &str, diff: Diff) {
-        self.left_more |= diff.left_more;
-        self.right_more |= diff.right_more;
+        self.weigh(&diff);
         if !diff.is_empty() {
             self.list.push(Finding {
                 guard: guard.to_owned(),
@@ -406,6 +424,11 @@ impl Findings {
                 right: diff.right,
             });
         }
+    }
+
+    fn weigh(&mut self, diff: &Diff) {
+        self.left_more |= diff.left_more;
+        self.right_more |= diff.right_more;
     }
 
     /// Records a difference that says nothing of which text says more.

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use regex::{CaptureMatches, Captures, Match, Matches, Replacer};
+use regex::{Captures, Match, Matches, Replacer};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
 use super::items::is_mark;
@@ -86,11 +86,12 @@ impl Pattern {
     }
 
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.of(text).captures(text)
+        self.matching(text)?.captures(text)
     }
 
-    pub(crate) fn captures_iter<'r, 't>(&'r self, text: &'t str) -> CaptureMatches<'r, 't> {
-        self.of(text).captures_iter(text)
+    pub(crate) fn captures_iter<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let regex = self.matching(text).into_iter();
+        regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
     pub(crate) fn replace_all<'t>(
@@ -98,7 +99,16 @@ impl Pattern {
         text: &'t str,
         by: impl Replacer,
     ) -> std::borrow::Cow<'t, str> {
-        self.of(text).replace_all(text, by)
+        match self.matching(text) {
+            Some(regex) => regex.replace_all(text, by),
+            None => text.into(),
+        }
+    }
+
+    /// The width for a text that it matches. Most texts match few patterns, and to look for a match
+    /// needs no room for groups.
+    fn matching(&self, text: &str) -> Option<&regex::Regex> {
+        Some(self.of(text)).filter(|regex| regex.is_match(text))
     }
 }
 

@@ -19,6 +19,9 @@ const LONGEST: usize = 200;
 
 /// Compares two texts (in lower case) by the order of their words.
 pub(crate) fn diff(left: &str, right: &str) -> Diff {
+    if letters(left) != letters(right) {
+        return Diff::default();
+    }
     let (left, right) = (tokens(left), tokens(right));
     let start = left.iter().zip(&right).take_while(|(l, r)| l == r).count();
     let end = left[start..]
@@ -59,6 +62,15 @@ fn is_joint(q: &[&str], before: &[&str], after: &[&str]) -> bool {
         .into_iter()
         .flatten()
         .all(|t| CONNECTORS.contains(t))
+}
+
+/// A sum over the letters and digits that does not depend on their order: texts whose words changed
+/// places have the same.
+fn letters(text: &str) -> u64 {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters
+        .map(|c| u64::from(c).pow(2))
+        .fold(0, u64::wrapping_add)
 }
 
 /// Words, and commas as they separate lists.

@@ -8,7 +8,6 @@ use crate::judge::{
     Claim, Reading, normalize,
     partition::{canonical, matrix},
 };
-use crate::memory::Verdict;
 
 /// Claims that one of them says alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +44,7 @@ pub fn fold(claims: &[Claim<'_>]) -> Vec<Part> {
 /// As [`fold`], of claims that were read already.
 pub(crate) fn fold_readings(claims: &[Claim<'_>], readings: &[&Reading]) -> Vec<Part> {
     let size = claims.len();
-    let same = matrix(size, |i, j| {
-        let (a, b) = (readings[i], readings[j]);
-        // What contains nothing of the other is not the same; that is seen at a glance.
-        (a.contains(b) || b.contains(a)) && a.judge(b).verdict == Verdict::Same
-    });
+    let same = matrix(size, |i, j| readings[i].is_same(readings[j]));
     let mut left: Vec<usize> = (0..size).collect();
     left.sort_by_key(|i| (canonical(&claims[*i]), *i));
     let mut parts = Vec::new();
@@ -90,6 +85,7 @@ mod tests {
 
     use super::*;
     use crate::judge::judge;
+    use crate::memory::Verdict;
 
     fn claims<'a>(texts: &[(&'a str, &str)]) -> Vec<Claim<'a>> {
         texts
