@@ -64,8 +64,7 @@ fn absorbed<'a>(
 ) -> Vec<(usize, usize)> {
     let read = read(pairs, |i| claim(memory(firsts[i])), threads);
     let same = parallel::map(threads, pairs, |(short, long)| {
-        let (a, b) = (&read[long], &read[short]);
-        (a.contains(b) || b.contains(a)) && a.judge(b).verdict == Verdict::Same
+        read[long].is_same(&read[short])
     });
     let same = pairs
         .iter()
