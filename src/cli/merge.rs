@@ -7,6 +7,7 @@ use super::plan_file::PlanFile;
 use super::results::Results;
 use super::{Context, open};
 use crate::config::Origin;
+use crate::judge;
 use crate::layout::FieldUse;
 use crate::merge::Pipeline;
 use crate::store::cost;
@@ -64,6 +65,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
+    // Beside the connecting and the listing, which wait for the server; nothing waits for its end.
+    drop(std::thread::spawn(judge::prepare));
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     pipeline.options.ask_again = args.ask_again;
     warn_of_names(context, &pipeline).await?;

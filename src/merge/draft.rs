@@ -13,7 +13,7 @@ use super::known::Known;
 use super::space::{self, Space};
 use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
 use crate::group::{self, BYTES_A_PAIR, Compared, Rule, TooManyPairs};
-use crate::judge::{self, normalize};
+use crate::judge::normalize;
 use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
@@ -22,9 +22,6 @@ use crate::store::snapshot::{Snapshot, memory_needed, snapshot_within};
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 use crate::store::{self, StoreError};
 use crate::summarize::orders::gives_orders;
-
-/// Memories of which some will surely have to be judged.
-const MANY: usize = 500;
 
 /// A group that only an LLM can merge.
 #[derive(Clone, Debug)]
@@ -210,13 +207,7 @@ impl Pipeline {
         progress.phase("reading memories", 0);
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let (limit, pace) = (self.options.max_memory, self.options.pace);
-        let listed = |memories| {
-            if memories >= MANY {
-                // Beside the reading; nothing waits for its end.
-                drop(tokio::task::spawn_blocking(judge::prepare));
-            }
-        };
-        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace, listed).await?)
+        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace).await?)
     }
 
     /// Groups and judges what was read, unless the layout objects to merging now. If asked, also what

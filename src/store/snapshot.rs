@@ -110,11 +110,10 @@ pub async fn snapshot(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Snapshot, StoreError> {
-    snapshot_within(conn, facts, layout, user, None, Pace::Quick, |_| ()).await
+    snapshot_within(conn, facts, layout, user, None, Pace::Quick).await
 }
 
 /// Reads all memories of `user`, unless planning for them would take more than `max_memory` bytes.
-/// How many they may be is told to `listed` before they are read.
 ///
 /// # Errors
 /// As [`snapshot`], and [`StoreError::TooLarge`] before any of them is read.
@@ -125,7 +124,6 @@ pub async fn snapshot_within(
     user: &str,
     max_memory: Option<u64>,
     pace: Pace,
-    listed: impl FnOnce(usize),
 ) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
@@ -148,7 +146,6 @@ pub async fn snapshot_within(
             });
         }
     }
-    listed(keys.len());
     let mut collected = Collected::new(user);
     let is_users = |value: &str| layout.user_of(value).is_some_and(|of| of == user);
     for orphan in listing::orphans(conn, layout, is_users, &keys).await? {
