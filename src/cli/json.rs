@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::memory::{GroupLeft, Plan};
-use crate::merge::{Done, LlmUse, Quality, Report};
+use crate::merge::{Done, LlmUse, Quality, Report, Stages};
 use crate::store::Cost;
 
 /// Version of all documents; it changes when a name or a meaning does.
@@ -34,18 +34,21 @@ impl Users {
     /// The text after the last user.
     pub(crate) fn end(
         &self,
-        stats: Option<(Server, Quality)>,
+        stats: Option<Stats>,
         left_out: &[String],
     ) -> serde_json::Result<String> {
         let mut text = match self.begun {
             true => "\n  ]".to_owned(),
             false => format!("{}[]", begin()),
         };
-        if let Some((server, quality)) = stats {
-            text.push_str(",\n  \"server\": ");
-            text.push_str(&indented(&server, "  ")?);
-            text.push_str(",\n  \"quality\": ");
-            text.push_str(&indented(&quality, "  ")?);
+        if let Some(stats) = stats {
+            for (name, figures) in [
+                ("server", indented(&stats.server, "  ")?),
+                ("quality", indented(&stats.quality, "  ")?),
+                ("seconds", indented(&stats.seconds, "  ")?),
+            ] {
+                text.push_str(&format!(",\n  \"{name}\": {figures}"));
+            }
         }
         if !left_out.is_empty() {
             text.push_str(",\n  \"left_out\": ");
@@ -64,6 +67,29 @@ fn begin() -> String {
 fn indented(value: &impl Serialize, by: &str) -> serde_json::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     Ok(text.replace('\n', &format!("\n{by}")))
+}
+
+/// The figures of a run that are told on request.
+#[derive(Debug)]
+pub(crate) struct Stats {
+    pub(crate) server: Server,
+    pub(crate) quality: Quality,
+    pub(crate) seconds: Seconds,
+}
+
+/// Where the time went, of all users.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Seconds {
+    /// From the start of the process to the first user: settings, the connection, the index, who the users are.
+    pub(crate) starting: f64,
+    #[serde(flatten)]
+    pub(crate) stages: Stages,
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "time: {:.3} s starting, {}", self.starting, self.stages)
+    }
 }
 
 /// What the run cost the server, as far as its counters can tell: they count all its clients.

@@ -25,7 +25,7 @@ read. The originals stay in the undo store for --undo-window; a run can be undon
 With --json: {\"version\": 1, \"users\": […]}, one entry a user in the order given; with --dry-run an
 entry is the plan, else {user, run_id, merged, not_committed, quality, llm, stopped, plan}; a user that
 failed has {user, error}. --all-users adds {left_out: [shared ids that were found]}, --stats
-{server: {…}, quality: {…}}. The file of --plan-out has the vectors as well.
+{server: {…}, quality: {…}, seconds: {…}}. The file of --plan-out has the vectors as well.
 
 Examples:
   memfold merge --user alice --dry-run
@@ -53,7 +53,8 @@ pub(super) struct Args {
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
-    /// Also tell what the merges kept and saved, and what the run cost the server: CPU time and commands, of all its clients
+    /// Also tell what the merges kept and saved, what the run cost the server (CPU time and commands, of all its clients), and
+    /// where the time went
     #[arg(long)]
     stats: bool,
     /// Save the plan for `memfold apply`; the file holds memory texts and only you can read it
@@ -80,6 +81,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     let mut some_merge = false;
     let users = users(args, &pipeline, &mut results).await?;
     let alone = users.len() == 1;
+    let starting = context.started.elapsed();
     for (user, named) in users {
         results.named = named;
         if !args.dry_run {
@@ -102,7 +104,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
         results.note("nothing was written; run without --dry-run to merge");
     }
     if let Some(before) = before {
-        results.cost(cost(&mut conn).await?.since(before));
+        results.cost(cost(&mut conn).await?.since(before), starting);
     }
     let exit = results.finish()?;
     saved.map(|()| exit)

@@ -40,6 +40,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -101,6 +102,8 @@ struct Context {
     out: Output,
     /// Set by the first SIGINT or SIGTERM while a merge runs.
     stopping: Arc<AtomicBool>,
+    /// When the process began.
+    started: Instant,
 }
 
 const EXAMPLES: &str = "\
@@ -131,6 +134,7 @@ fn command() -> clap::Command {
 
 /// Runs memfold on `args` (the program's name first) and returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let started = Instant::now();
     let parsed = command()
         .try_get_matches_from(args)
         .and_then(|m| Cli::from_arg_matches(&m));
@@ -165,6 +169,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         sources,
         out,
         stopping: Arc::new(AtomicBool::new(false)),
+        started,
     };
     let result = telemetry::start(&context.settings)
         .map_err(anyhow::Error::from)

@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::merge::Progress;
+use crate::merge::{Progress, Stage, Stages};
 
 /// A progress line on stderr; silent where stderr is no terminal, the log tells the story there.
 pub(crate) struct Line {
     bar: ProgressBar,
+    stages: Mutex<Stages>,
 }
 
 impl Line {
@@ -21,12 +23,20 @@ impl Line {
             ProgressBar::hidden()
         };
         bar.enable_steady_tick(Duration::from_millis(120));
-        Self { bar }
+        Self {
+            bar,
+            stages: Mutex::default(),
+        }
     }
 
     /// Runs `print` with the line out of the way.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
+    }
+
+    /// How long the stages took so far.
+    pub(crate) fn stages(&self) -> Stages {
+        *self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Clears the line, so that what is printed next stands alone.
@@ -55,5 +65,10 @@ impl Progress for Line {
 
     fn step(&self) {
         self.bar.inc(1);
+    }
+
+    fn took(&self, stage: Stage, time: Duration) {
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.add(stage, time);
     }
 }

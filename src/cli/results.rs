@@ -2,6 +2,7 @@
 //! others, and decides the exit code.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::exit::{self, Exit};
 use super::progress::Line;
@@ -24,6 +25,8 @@ pub(super) struct Results<'a> {
     quality: Quality,
     /// What the run cost the server, if asked.
     server: Option<json::Server>,
+    /// What it took before the first user, if asked.
+    starting: Duration,
     /// Whether the next user was named: it is no error if one that the index named is gone by now.
     pub(super) named: bool,
     /// Shared ids that were found and left out.
@@ -46,6 +49,7 @@ impl<'a> Results<'a> {
             memories: 0,
             quality: Quality::default(),
             server: None,
+            starting: Duration::ZERO,
             named: true,
             left_out: Vec::new(),
             exit: Exit::Done,
@@ -122,12 +126,14 @@ impl<'a> Results<'a> {
         self.report(&plan.user, report).await
     }
 
-    /// Tells what the run cost the server, and what its merges did to their memories.
-    pub(super) fn cost(&mut self, cost: Cost) {
+    /// Tells what the run cost the server, what its merges did to their memories, and where the time went.
+    pub(super) fn cost(&mut self, cost: Cost, starting: Duration) {
         let server = json::Server::new(cost, self.memories);
         self.note(&self.quality.to_string());
         self.note(&server.to_string());
+        self.note(&self.seconds(starting).to_string());
         self.server = Some(server);
+        self.starting = starting;
     }
 
     /// Tells which shared ids are left out.
@@ -153,12 +159,23 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            let stats = self.server.map(|server| (server, self.quality));
+            let stats = self.server.map(|server| json::Stats {
+                server,
+                quality: self.quality,
+                seconds: self.seconds(self.starting),
+            });
             self.context
                 .out
                 .piece(&self.document.end(stats, &self.left_out)?)?;
         }
         Ok(self.exit)
+    }
+
+    fn seconds(&self, starting: Duration) -> json::Seconds {
+        json::Seconds {
+            starting: starting.as_secs_f64(),
+            stages: self.progress.stages(),
+        }
     }
 
     async fn report(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -11,7 +12,7 @@ use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
 use super::known::Known;
 use super::space::{self, Space};
-use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stations, parallel};
+use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stage, Stations, parallel};
 use crate::group::{self, BYTES_A_PAIR, Compared, Rule, TooManyPairs};
 use crate::judge::normalize;
 use crate::memory::{
@@ -37,6 +38,8 @@ pub(super) struct Draft {
     pub(super) candidates: Vec<Candidate>,
     pub(super) snapshot: Snapshot,
     pub(super) space: Space,
+    /// When the groups were known and their judging began.
+    pub(super) grouped_at: Instant,
 }
 
 impl Draft {
@@ -193,8 +196,7 @@ impl Pipeline {
         progress: &dyn Progress,
     ) -> Result<Draft, MergeError> {
         let snapshot = self.read(user, progress).await?;
-        progress.phase("comparing", 0);
-        Ok(self.draft_of(snapshot, false).await?.0)
+        Ok(self.draft_of(snapshot, false, progress).await?.0)
     }
 
     /// Reads the user.
@@ -205,9 +207,12 @@ impl Pipeline {
         progress: &dyn Progress,
     ) -> Result<Snapshot, MergeError> {
         progress.phase("reading memories", 0);
+        let start = Instant::now();
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let (limit, pace) = (self.options.max_memory, self.options.pace);
-        Ok(snapshot_within(conn, &self.index, layout, user, limit, pace).await?)
+        let snapshot = snapshot_within(conn, &self.index, layout, user, limit, pace).await?;
+        progress.took(Stage::Reading, start.elapsed());
+        Ok(snapshot)
     }
 
     /// Groups and judges what was read, unless the layout objects to merging now. If asked, also what
@@ -217,7 +222,10 @@ impl Pipeline {
         &self,
         snapshot: Snapshot,
         remember: bool,
+        progress: &dyn Progress,
     ) -> Result<(Draft, Option<Known>), MergeError> {
+        progress.phase("comparing", 0);
+        let start = Instant::now();
         self.check_concerns().await?;
         let worth_it = snapshot.memories.len() >= Known::WORTH_IT;
         let mut known = Known::default();
@@ -231,6 +239,8 @@ impl Pipeline {
         let drafted = stations.draft(&self.index.name, snapshot, known, remember);
         let (mut draft, now_known) = drafted.await?;
         self.drop_vetoed(&mut draft).await?;
+        progress.took(Stage::Comparing, draft.grouped_at.duration_since(start));
+        progress.took(Stage::Judging, draft.grouped_at.elapsed());
         Ok((draft, now_known))
     }
 
@@ -339,6 +349,7 @@ impl Stations {
             candidates: Vec::new(),
             snapshot,
             space,
+            grouped_at: Instant::now(),
         };
         // On a thread of its own: comparing thousands of memories takes seconds, in which a task
         // would hold up whatever else this thread has to do, such as renewing leases.
@@ -360,6 +371,7 @@ impl Stations {
         let (found, conflicts) = self.groups(&mut draft, &mut compared)?;
         let now_known = || Known::of(&space, &draft.snapshot.memories, &compared);
         let now_known = remember.then(now_known);
+        draft.grouped_at = Instant::now();
         let settled = self.settle(&mut draft, conflicts);
         let mut groups = Vec::new();
         for mut rows in found {

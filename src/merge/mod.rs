@@ -24,6 +24,7 @@ mod quality;
 mod recall;
 mod run;
 mod space;
+mod stages;
 mod tend;
 
 use std::collections::BTreeSet;
@@ -31,7 +32,7 @@ use std::num::NonZero;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt, TryStreamExt as _, stream};
 use redis::aio::ConnectionManager;
@@ -60,6 +61,7 @@ pub use commit::Done;
 pub use conflicts::Conflict;
 pub use quality::Quality;
 pub(crate) use quality::history;
+pub use stages::{Stage, Stages};
 pub use tend::{LEAST_MEMORY, Tended, Told};
 
 /// Which vectors the grouping compares.
@@ -163,6 +165,8 @@ pub trait Progress: Send + Sync {
     fn phase(&self, name: &str, total: usize);
     /// One step done.
     fn step(&self);
+    /// A stage is over and took this long.
+    fn took(&self, _stage: Stage, _time: Duration) {}
 }
 
 /// No display.
@@ -365,6 +369,7 @@ impl Pipeline {
     /// [`MergeError`]; nothing was written.
     pub async fn plan(&self, user: &str, progress: &dyn Progress) -> Result<Plan, MergeError> {
         let mut draft = self.draft(user, progress).await?;
+        let start = Instant::now();
         let state = store::state(&mut self.conn.clone(), &self.partition(user)).await?;
         self.recall(&mut draft, &state.unwrap_or_default().verdicts);
         self.check_retirement(&draft)?;
@@ -384,6 +389,7 @@ impl Pipeline {
             plan.groups_left.extend(outcome.left);
         }
         sort(&mut plan);
+        progress.took(Stage::Merging, start.elapsed());
         Ok(plan)
     }
 

@@ -1,14 +1,14 @@
 //! A user's memories under a lease: merged, and what was learned remembered for the next run.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha1::{Digest as _, Sha1};
 
 use super::draft::Draft;
 use super::known::Known;
 use super::run::{Ended, Run};
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, TtlRule};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, Stage, TtlRule};
 use crate::memory::{Digest, GroupLeft, Reason};
 use crate::store::snapshot::Snapshot;
 use crate::store::vetoes::{Veto, vetoes};
@@ -209,6 +209,7 @@ impl Pipeline {
         let (digest, Some((mut draft, known))) = drafted else {
             return Ok(Pass::Unchanged);
         };
+        let start = Instant::now();
         if let Some(known) = known {
             self.remember_compared(lease, user, &known).await?;
         }
@@ -232,6 +233,7 @@ impl Pipeline {
         // Only what still stands: a verdict goes with the memories that it is about.
         state.verdicts = recalled;
         state.verdicts.extend(run.take_verdicts());
+        progress.took(Stage::Merging, start.elapsed());
         let ended = run.end(end, draft.plan)?;
         Ok(Pass::Done {
             digest,
@@ -256,8 +258,8 @@ impl Pipeline {
         if self.options.llm_batch.is_some() {
             self.trim_vetoes(&snapshot).await?;
         }
-        progress.phase("comparing", 0);
-        Ok((digest, Some(self.draft_of(snapshot, true).await?)))
+        let drafted = self.draft_of(snapshot, true, progress).await?;
+        Ok((digest, Some(drafted)))
     }
 
     /// The digest of all that a run over the user would see: the memories, and the settings that

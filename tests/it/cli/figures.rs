@@ -52,7 +52,8 @@ async fn the_cost_to_the_server_is_told_on_request() {
     assert!(server["cpu_seconds"].as_f64().unwrap() >= 0.0);
     let told = world.run(&[&plan[..], &["--stats"]].concat()).ends(0);
     let told = told.says(&["for all its clients", "commands"]);
-    told.says(&["2 memories became 1", "of 1 names", "1 are kept"]);
+    let told = told.says(&["2 memories became 1", "of 1 names", "1 are kept"]);
+    told.says(&["s starting", "s comparing"]);
     assert!(
         world
             .run(&[&plan[..], &["--json"]].concat())
@@ -60,6 +61,29 @@ async fn the_cost_to_the_server_is_told_on_request() {
             .get("server")
             .is_none()
     );
+}
+
+#[tokio::test]
+async fn where_the_time_went_is_told_on_request() {
+    let mut world = World::new().await;
+    for (user, axis) in [("alice", 0), ("bob", 1)] {
+        world.put_twins(user, user, axis).await;
+    }
+    for write in [&["--dry-run"][..], &[]] {
+        let all = ["merge", "--all-users", "--stats", "--json"];
+        let start = std::time::Instant::now();
+        let told = world.run(&[&all[..], write].concat()).ends(0).json();
+        let whole = start.elapsed().as_secs_f64();
+        let seconds = told["seconds"].as_object().unwrap();
+        let names: Vec<&str> = seconds.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            ["starting", "reading", "comparing", "judging", "merging"]
+        );
+        let parts = seconds.values().map(|part| part.as_f64().unwrap());
+        assert!(parts.clone().all(|part| part > 0.0), "{seconds:?}");
+        assert!(parts.sum::<f64>() <= whole, "{seconds:?}");
+    }
 }
 
 #[tokio::test]
