@@ -7,6 +7,7 @@ mod limits;
 mod meanwhile;
 mod outages;
 mod secrets;
+mod spent;
 mod vectors;
 
 use std::path::PathBuf;
