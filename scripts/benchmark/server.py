@@ -32,8 +32,9 @@ def redis_server():
     folder = tempfile.mkdtemp(prefix="memfold-bench-")
     command = [PARTS / "redis/bin/redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
     command += ["--save", "", "--appendonly", "no", "--logfile", f"{folder}/log"]
-    for module in ("redisearch.so", "rejson.so"):
-        command += ["--loadmodule", PARTS / "redis/lib" / module]
+    # Without its limit of half a second a query, which a slow machine would meet.
+    command += ["--loadmodule", PARTS / "redis/lib/redisearch.so", "TIMEOUT", "60000"]
+    command += ["--loadmodule", PARTS / "redis/lib/rejson.so"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         client = Redis(port=port, protocol=2)

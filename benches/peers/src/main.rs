@@ -36,7 +36,7 @@ use serde_json::json;
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
 
 /// Rows of which the ways without the instructions of this processor are measured; of more they take minutes.
-const MOST_PLAIN: usize = 10_000;
+const MOST_PLAIN: usize = 1_000;
 
 /// Seconds after which a way is not run again.
 const ENOUGH: f64 = 10.0;

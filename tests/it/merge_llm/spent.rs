@@ -34,7 +34,7 @@ fn texts() -> Vec<String> {
 /// What the model makes of a text: texts of one group, and what they become, are near each other.
 fn vector(text: &str) -> Vec<f32> {
     let about = text.split(" with ").next().unwrap();
-    let mut direction = |of: &str, scale: f32| -> Vec<f32> {
+    let direction = |of: &str, scale: f32| -> Vec<f32> {
         let seed = of.bytes().fold(7_u64, |seed, byte| {
             seed.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
