@@ -30,6 +30,8 @@ class Run:
     commands: int
     peak_rss_mb: float
     pairs: np.ndarray
+    # With --stats: from the start of the process to the groups that are near each other, before they are judged.
+    found_s: float | None = None
 
 
 def memfold(client: Redis, url: str, *arguments: str, watched: bool = False) -> Run:
@@ -55,8 +57,11 @@ def memfold(client: Redis, url: str, *arguments: str, watched: bool = False) -> 
             reason = errors.read().decode(errors="replace")
             sys.exit(f"bench: memfold ended with code {process.returncode} and printed nothing:\n{reason}")
     client_cpu = usage.ru_utime + usage.ru_stime
+    document = json.loads(said)
+    seconds = document.get("seconds")
+    found = seconds and seconds["starting"] + seconds["reading"] + seconds["comparing"]
     # Without the INFO that opened the measurement.
-    return Run(wall, cost[0], client_cpu, int(cost[1]) - 1, peak, pairs(json.loads(said)["users"]))
+    return Run(wall, cost[0], client_cpu, int(cost[1]) - 1, peak, pairs(document["users"]), found)
 
 
 def pairs(users: list) -> np.ndarray:

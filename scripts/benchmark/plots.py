@@ -5,26 +5,26 @@ from pathlib import Path
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 80, 190, 40, 50
 COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#ff7f0e", "#17becf")
+# What is drawn, and of which index.
 FIGURES = (
-    ("wall_s", "Wall time of planning, seconds", "wall"),
-    ("server_cpu_s", "CPU time of the server, seconds", "server-cpu"),
-    ("client_cpu_s", "CPU time of the client, seconds", "client-cpu"),
-    ("peak_rss_mb", "Peak memory of the client, MiB", "memory"),
+    ("wall_s", "Wall time of planning, seconds", "FLAT HASH", "wall-flat"),
+    ("wall_s", "Wall time of planning, seconds", "HNSW HASH", "wall-hnsw"),
+    ("server_cpu_s", "CPU time of the server, seconds", "FLAT HASH", "server"),
+    ("client_cpu_s", "CPU time of the client, seconds", "FLAT HASH", "client"),
+    ("peak_rss_mb", "Peak memory of the client, MiB", "FLAT HASH", "memory"),
 )
 
 
 def draw(rows: list[dict], folder: Path) -> None:
-    """Draws each figure for every index that was measured at two sizes or more."""
-    for index in dict.fromkeys(row["index"] for row in rows):
-        for column, title, name in FIGURES:
-            lines: dict[str, list[tuple[float, float]]] = {}
-            for row in rows:
-                group, way = row["case"].split("/")
-                if group == "plan" and row["index"] == index and row[column]:
-                    lines.setdefault(way, []).append((row["n"], row[column]))
-            if any(len(points) > 1 for points in lines.values()):
-                path = folder / f"performance-{index.lower().replace(' ', '-')}-{name}.svg"
-                path.write_text(plot(f"{title} ({index})", lines))
+    """Draws each figure that was measured at two sizes or more."""
+    for column, title, index, name in FIGURES:
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for row in rows:
+            group, way = row["case"].split("/")
+            if group == "plan" and row["index"] == index and row[column]:
+                lines.setdefault(way, []).append((row["n"], row[column]))
+        if any(len(points) > 1 for points in lines.values()):
+            (folder / f"performance-{name}.svg").write_text(plot(f"{title} ({index})", lines))
 
 
 def plot(title: str, lines: dict[str, list[tuple[float, float]]]) -> str:
