@@ -280,8 +280,10 @@ impl Collected {
             let detail = "the vector has no direction or another length than the others";
             return self.leave(&memory.key, Reason::BadVector, detail);
         }
+        // A product takes a fraction of the time of a quotient.
+        let scale = length.recip();
         self.numbers
-            .extend(vector.iter().map(|n| (f64::from(*n) / length) as f32));
+            .extend(vector.iter().map(|n| (f64::from(*n) * scale) as f32));
         memory.expires_at_ms = expires_at_ms;
         self.memories.push(memory);
     }

@@ -230,6 +230,12 @@ fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f3
 }
 
 fn check_held(vector: &[f32], dtype: Dtype) -> Result<(), VectorError> {
+    if matches!(dtype, Dtype::Float32 | Dtype::Float64) && is_finite(vector) {
+        return match is_zero(vector) {
+            true => Err(VectorError::Zero),
+            false => Ok(()),
+        };
+    }
     if let Some(position) = vector
         .iter()
         .position(|number| !dtype.held(*number).is_finite())
@@ -240,6 +246,17 @@ fn check_held(vector: &[f32], dtype: Dtype) -> Result<(), VectorError> {
         return Err(VectorError::Zero);
     }
     Ok(())
+}
+
+/// Whether all numbers are finite: looked at in any order, so that a processor can look at several
+/// at once.
+fn is_finite(vector: &[f32]) -> bool {
+    vector.iter().fold(true, |all, n| all & n.is_finite())
+}
+
+/// Whether all numbers are zero; most vectors show at the first that they are not.
+fn is_zero(vector: &[f32]) -> bool {
+    vector.iter().all(|number| *number == 0.0)
 }
 
 #[cfg(test)]
