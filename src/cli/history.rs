@@ -39,8 +39,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if args.as_pairs {
         let found = own_pairs::of(&mut conn, context, &entries).await?;
         for pair in &found.pairs {
-            let line = escape_json(&pair.to_string());
-            context.out.data(&format!("{line}\n"))?;
+            let line = pair.to_string();
+            context.out.data(&format!("{}\n", escape_json(&line)))?;
         }
         if found.unreadable > 0 {
             let count = found.unreadable;

@@ -1,9 +1,12 @@
 //! The JSON documents on stdout. Their names are stable; a new name is no break, a changed one is.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::{fmt, io};
 
 use serde::Serialize;
+use serde::ser::Error as _;
 use serde_json::json;
+use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 use crate::memory::{GroupLeft, Plan};
 use crate::merge::{Done, LlmUse, Quality, Report, Stages};
@@ -21,14 +24,13 @@ pub(crate) struct Users {
 
 impl Users {
     /// The text up to the end of a user.
-    pub(crate) fn user(&mut self, user: &User) -> serde_json::Result<String> {
-        let user = indented(user, "    ")?;
-        let text = match self.begun {
-            true => format!(",\n    {user}"),
-            false => format!("{}[\n    {user}", begin()),
+    pub(crate) fn user(&mut self, user: &User<'_>) -> serde_json::Result<String> {
+        let before = match self.begun {
+            true => ",\n    ".to_owned(),
+            false => format!("{}[\n    ", begin()),
         };
         self.begun = true;
-        Ok(text)
+        after(before, user, 2)
     }
 
     /// The text after the last user.
@@ -42,17 +44,12 @@ impl Users {
             false => format!("{}[]", begin()),
         };
         if let Some(stats) = stats {
-            for (name, figures) in [
-                ("server", indented(&stats.server, "  ")?),
-                ("quality", indented(&stats.quality, "  ")?),
-                ("seconds", indented(&stats.seconds, "  ")?),
-            ] {
-                text.push_str(&format!(",\n  \"{name}\": {figures}"));
-            }
+            text = after(text + ",\n  \"server\": ", &stats.server, 1)?;
+            text = after(text + ",\n  \"quality\": ", &stats.quality, 1)?;
+            text = after(text + ",\n  \"seconds\": ", &stats.seconds, 1)?;
         }
         if !left_out.is_empty() {
-            text.push_str(",\n  \"left_out\": ");
-            text.push_str(&indented(&left_out, "  ")?);
+            text = after(text + ",\n  \"left_out\": ", &left_out, 1)?;
         }
         text.push_str("\n}\n");
         Ok(text)
@@ -63,10 +60,18 @@ fn begin() -> String {
     format!("{{\n  \"version\": {VERSION},\n  \"users\": ")
 }
 
-/// The JSON text of a value that stands this far to the right. No string in it has a line break.
-fn indented(value: &impl Serialize, by: &str) -> serde_json::Result<String> {
-    let text = serde_json::to_string_pretty(value)?;
-    Ok(text.replace('\n', &format!("\n{by}")))
+/// The text, and after it the JSON text of a value that stands inside so many others.
+fn after(text: String, value: &impl Serialize, depth: usize) -> serde_json::Result<String> {
+    let mut document = text.into_bytes();
+    let mut form = PrettyFormatter::new();
+    // The brackets of those others are in the text.
+    for _ in 0..depth {
+        form.begin_array(&mut io::sink())
+            .map_err(serde_json::Error::io)?;
+    }
+    let mut to = serde_json::Serializer::with_formatter(&mut document, form);
+    value.serialize(&mut to)?;
+    String::from_utf8(document).map_err(serde_json::Error::custom)
 }
 
 /// The figures of a run that are told on request.
@@ -135,9 +140,9 @@ impl fmt::Display for Server {
 /// What there is to tell of one user.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum User {
+pub(crate) enum User<'a> {
     /// What would be done.
-    Plan(Plan),
+    Plan(Cow<'a, Plan>),
     /// What was done.
     Report(Box<Merged>),
     /// Why nothing came about.
@@ -157,10 +162,14 @@ pub(crate) struct Merged {
     plan: Plan,
 }
 
-impl User {
+impl<'a> User<'a> {
     /// A plan without its vectors, which only `apply` needs.
-    pub(crate) fn plan(plan: &Plan) -> Self {
-        Self::Plan(without_vectors(plan))
+    pub(crate) fn plan(plan: &'a Plan) -> Self {
+        let bare = plan.merges.iter().all(|merge| merge.vector.is_empty());
+        Self::Plan(match bare {
+            true => Cow::Borrowed(plan),
+            false => Cow::Owned(without_vectors(plan.clone())),
+        })
     }
 
     pub(crate) fn report(report: Report) -> Self {
@@ -172,7 +181,7 @@ impl User {
             quality: report.quality,
             llm: report.llm,
             stopped: report.stopped,
-            plan: without_vectors(&report.plan),
+            plan: without_vectors(report.plan),
         }))
     }
 
@@ -181,8 +190,7 @@ impl User {
     }
 }
 
-fn without_vectors(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
+fn without_vectors(mut plan: Plan) -> Plan {
     plan.merges
         .iter_mut()
         .for_each(|merge| merge.vector.clear());

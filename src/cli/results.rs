@@ -209,7 +209,7 @@ impl<'a> Results<'a> {
     }
 
     /// Prints a user's part of the JSON document.
-    fn tell(&mut self, user: &json::User) -> anyhow::Result<()> {
+    fn tell(&mut self, user: &json::User<'_>) -> anyhow::Result<()> {
         let piece = self.document.user(user)?;
         self.progress.aside(|| self.context.out.piece(&piece))?;
         Ok(())

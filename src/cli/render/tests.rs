@@ -83,8 +83,9 @@ fn lines_fit_the_terminal() {
 
 #[test]
 fn json_documents_have_stable_names() {
+    let plan = sample::plan();
     let users = [
-        json::User::plan(&sample::plan()),
+        json::User::plan(&plan),
         json::User::report(sample::report()),
         json::User::failure("alice", 6, "busy"),
     ];

@@ -1,5 +1,7 @@
 //! Text made fit for a terminal: escaped, measured, shortened, coloured.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -97,18 +99,38 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// The same for a JSON document, where such characters are only ever inside strings.
-pub(crate) fn escape_json(document: &str) -> String {
-    let mut safe = String::with_capacity(document.len());
-    let mut kept = 0;
-    for (at, c) in document.char_indices() {
-        if c != '\n' && (c.is_control() || reorders(c)) {
+pub(crate) fn escape_json(document: &str) -> Cow<'_, str> {
+    let mut safe = String::new();
+    let (mut kept, mut at) = (0, 0);
+    loop {
+        at += harmless(&document.as_bytes()[at..]);
+        let Some(c) = document[at..].chars().next() else {
+            break;
+        };
+        let end = at + c.len_utf8();
+        if c.is_control() || reorders(c) {
             safe.push_str(&document[kept..at]);
             safe.push_str(&format!("\\u{:04x}", u32::from(c)));
-            kept = at + c.len_utf8();
+            kept = end;
         }
+        at = end;
+    }
+    if kept == 0 {
+        return Cow::Borrowed(document);
     }
     safe.push_str(&document[kept..]);
-    safe
+    Cow::Owned(safe)
+}
+
+/// How many characters from the start are of ASCII and neither control nor tab: what nearly all of
+/// a document is, so it is looked at by many at once.
+fn harmless(bytes: &[u8]) -> usize {
+    const AT_ONCE: usize = 32;
+    let one = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
+    let (many, _) = bytes.as_chunks::<AT_ONCE>();
+    let all = |chunk: &&[u8; AT_ONCE]| chunk.iter().fold(true, |all, byte| all & one(byte));
+    let sure = AT_ONCE * many.iter().take_while(all).count();
+    sure + bytes[sure..].iter().take_while(|byte| one(byte)).count()
 }
 
 /// Line and paragraph separators, directional marks and overrides, byte-order mark, tags.
@@ -249,9 +271,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_harmless_is_not_copied() {
+        let document = format!("{{\n  \"a\": \"{}\"\n}}", "用é~ ".repeat(40));
+        assert!(matches!(escape_json(&document), Cow::Borrowed(same) if same == document));
+    }
+
+    #[test]
+    fn every_harmful_character_is_escaped_wherever_it_stands() {
+        let kinds = [
+            '\t', '\u{1f}', '\u{7f}', '\u{80}', '\u{9b}', '\u{202e}', '\u{feff}',
+        ];
+        for (c, at) in kinds
+            .into_iter()
+            .flat_map(|c| (0..70).map(move |at| (c, at)))
+        {
+            let around = |middle: &str| format!("{}{middle}用{}", "a".repeat(at), "\n~".repeat(40));
+            let escaped = around(&format!("\\u{:04x}", u32::from(c)));
+            assert_eq!(
+                escape_json(&around(&c.to_string())),
+                escaped,
+                "{c:?} at {at}"
+            );
+        }
+    }
+
+    #[test]
     fn json_stays_json() {
         let document = serde_json::json!({ "text": "\u{9b}31m \u{7f} \u{202e} 用 \n \u{1b}" });
-        let safe = escape_json(&format!("{document:#}"));
+        let text = format!("{document:#}");
+        let safe = escape_json(&text);
         assert!(
             !safe.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{1b}']),
             "{safe}"
