@@ -456,7 +456,9 @@ impl<'a, C: ConnectionLike> Pages<'a, C> {
         if self.open.is_none() {
             command.arg("MAXIDLE").arg(CURSOR_IDLE_MS);
         }
-        let page = match command.query_async::<Value>(&mut *self.conn).await {
+        let answer = self.conn.req_packed_command(&command).await;
+        // An error within a page is for the page to tell.
+        let page = match answer.and_then(reply::said) {
             Ok(value) => {
                 self.open = reply::cursor_of(&value);
                 reply::page(&value)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redis::aio::ConnectionManager;
+use redis::aio::{ConnectionLike as _, ConnectionManager};
 use redis::{RedisResult, Value};
 
 use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
@@ -195,8 +195,9 @@ pub(crate) async fn fetch_keys(
             pipe.cmd("PEXPIRETIME").arg(key);
         }
     }
-    let replies: Vec<RedisResult<Value>> = pipe.ignore_errors().query_async(conn).await?;
-    let mut replies = replies.into_iter();
+    let count = pipe.len();
+    let replies = conn.req_packed_commands(&pipe, 0, count).await?;
+    let mut replies = replies.into_iter().map(reply::said);
     let mut fetched = Vec::with_capacity(keys.len());
     for _ in keys {
         let too_little = || StoreError::Protocol("a pipeline answered too little".to_owned());

@@ -3,7 +3,7 @@
 //! RESP3 answers in maps and says by `warning` when it is partial; RESP2 flattens the maps into
 //! arrays and is silent. memfold asks in RESP3; the flat form is understood for proxies.
 
-use redis::{RedisError, Value};
+use redis::{RedisError, RedisResult, Value};
 
 use crate::store::StoreError;
 
@@ -27,6 +27,15 @@ impl Row {
             .iter()
             .find(|(field, _)| field == name.as_bytes())
             .map(|(_, value)| &**value)
+    }
+}
+
+/// An answer, or the error that the server gave in its place. The client's own `query_async` looks
+/// for errors also within answers, for which it takes each apart and puts it together again.
+pub(crate) fn said(answer: Value) -> RedisResult<Value> {
+    match answer {
+        Value::ServerError(error) => Err(error.into()),
+        answer => Ok(answer),
     }
 }
 
