@@ -36,7 +36,10 @@ pub(super) struct Chain {
 /// one detail more, may be far from each other in the space of a model, or unreadable to it.
 pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>) -> Alike {
     let memory = |i: usize| &memories[rows[i]];
-    let mut classes = twins(memories, rows, threads);
+    let forms = parallel::map(threads, rows, |&row| {
+        normalize::normalize(&memories[row].text)
+    });
+    let mut classes = twins(&forms);
     let firsts: Vec<usize> = (0..rows.len()).filter(|&i| classes[i] == i).collect();
     let carrying = parallel::map(threads, &firsts, |&i| words::carrying(&memory(i).text));
     let proposals = words::propose(&carrying);
@@ -46,7 +49,7 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
             *class = keep;
         }
     }
-    let meeting = with_rivals(&firsts, proposals.meeting, &memory, threads);
+    let meeting = with_rivals(&firsts, proposals.meeting, &forms, threads);
     let (chains, undated) = values(&classes, &firsts, &meeting, &memory, threads);
     Alike {
         classes,
@@ -86,15 +89,14 @@ fn absorbed<'a>(
 }
 
 /// The pairs, and those that give values of one thing in whatever words (`lives in`, `moved to`).
-fn with_rivals<'a>(
+fn with_rivals(
     firsts: &[usize],
     mut pairs: Vec<(usize, usize)>,
-    memory: &(impl Fn(usize) -> &'a Memory + Sync),
+    forms: &[String],
     threads: NonZero<usize>,
 ) -> Vec<(usize, usize)> {
     let held = parallel::map(threads, firsts, |&i| {
-        let text = normalize::normalize(&memory(i).text).to_lowercase();
-        held::held(&text).map(|held| (held.what, held.owner))
+        held::held(&forms[i].to_lowercase()).map(|held| (held.what, held.owner))
     });
     let mut rivals: BTreeMap<&(&str, String), Vec<usize>> = BTreeMap::new();
     for (at, held) in held.iter().enumerate() {
@@ -227,12 +229,9 @@ fn read<'a>(
     involved.into_iter().zip(readings).collect()
 }
 
-/// For each row the first one of its normalised text.
-fn twins(memories: &[Memory], rows: &[usize], threads: NonZero<usize>) -> Vec<usize> {
-    let forms = parallel::map(threads, rows, |&row| {
-        normalize::normalize(&memories[row].text)
-    });
-    let mut first: HashMap<&str, usize> = HashMap::new();
+/// For each normalised text the position of the first one like it.
+fn twins(forms: &[String]) -> Vec<usize> {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(forms.len());
     forms
         .iter()
         .enumerate()
