@@ -27,6 +27,74 @@ pub(crate) struct Members {
     pub(crate) binary: Vec<String>,
 }
 
+/// The members of a record, to be looked at where they stand: those of a HASH are not copied.
+#[derive(Debug)]
+pub(crate) enum Look<'a> {
+    Json(Map<String, Value>),
+    /// Fields that are text.
+    Hash(Vec<(&'a str, &'a str)>),
+}
+
+/// A member of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Member<'a> {
+    Json(&'a Value),
+    Text(&'a str),
+}
+
+impl Look<'_> {
+    /// The value at a path, if there is one.
+    pub(crate) fn get(&self, path: &Path) -> Option<Member<'_>> {
+        match self {
+            Self::Json(map) => path.get(map).map(Member::Json),
+            Self::Hash(fields) => fields
+                .iter()
+                .find(|(name, _)| path.is_root(name.as_bytes()))
+                .map(|(_, text)| Member::Text(text)),
+        }
+    }
+
+    /// The members of the root under these names.
+    pub(crate) fn named(&self, names: &[&str]) -> Map<String, Value> {
+        let mut found = Map::new();
+        for name in names {
+            if let Some(value) = self.get(&Path::root(name)) {
+                found.insert((*name).to_owned(), value.to_value());
+            }
+        }
+        found
+    }
+
+    /// Whether a name of the root is one of those meant.
+    pub(crate) fn any_name(&self, meant: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Json(map) => map.keys().any(|name| meant(name)),
+            Self::Hash(fields) => fields.iter().any(|(name, _)| meant(name)),
+        }
+    }
+}
+
+impl<'a> Member<'a> {
+    /// Its text, if it is one.
+    pub(crate) fn as_text(self) -> Option<&'a str> {
+        match self {
+            Self::Json(value) => value.as_str(),
+            Self::Text(text) => Some(text),
+        }
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self == Self::Json(&Value::Null)
+    }
+
+    pub(crate) fn to_value(self) -> Value {
+        match self {
+            Self::Json(value) => value.clone(),
+            Self::Text(text) => text.into(),
+        }
+    }
+}
+
 impl Body {
     /// Of the records of an index with this vector field.
     ///
@@ -54,6 +122,33 @@ impl Body {
         }
     }
 
+    /// The same for a look, and the fields of a hash whose values are not UTF-8.
+    pub(crate) fn look<'a>(&self, record: &'a Record) -> Result<(Look<'a>, Vec<&'a str>), NotRead> {
+        let (Storage::Hash, Record::Hash(fields)) = (self.storage, record) else {
+            let members = self.members(record)?;
+            return Ok((Look::Json(members.map), Vec::new()));
+        };
+        let (mut texts, mut binary) = (Vec::with_capacity(fields.len()), Vec::new());
+        for (name, value) in self.named_fields(fields) {
+            match std::str::from_utf8(value) {
+                Ok(value) => texts.push((name, value)),
+                Err(_) => binary.push(name),
+            }
+        }
+        Ok((Look::Hash(texts), binary))
+    }
+
+    /// The fields of a hash whose names are UTF-8, but for the vector.
+    fn named_fields<'a>(
+        &self,
+        fields: &'a [(Vec<u8>, Vec<u8>)],
+    ) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        fields
+            .iter()
+            .filter(|(name, _)| !self.is_vector_field(name))
+            .filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value)))
+    }
+
     fn json_members(&self, text: &str) -> Result<Members, NotRead> {
         // Numbers are kept by their digits, which is slow for the many of a vector.
         let rest = match self.vector.span(text) {
@@ -75,13 +170,7 @@ impl Body {
             map: Map::with_capacity(fields.len()),
             binary: Vec::new(),
         };
-        for (name, value) in fields {
-            let Ok(name) = std::str::from_utf8(name) else {
-                continue;
-            };
-            if self.is_vector_field(name.as_bytes()) {
-                continue;
-            }
+        for (name, value) in self.named_fields(fields) {
             if let Ok(value) = std::str::from_utf8(value) {
                 members.map.insert(name.to_owned(), value.into());
             } else {

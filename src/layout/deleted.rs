@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::body::Look;
 use super::{NotRead, not_read};
 use crate::memory::Reason;
 
@@ -35,8 +36,7 @@ const GONE: [&str; 6] = [
 /// The member of a record or of its metadata that says that the memory is deleted.
 pub(crate) fn says_deleted(members: &Map<String, Value>) -> Option<&'static str> {
     // Most records have none of these names, which is seen sooner than where each of them would be.
-    let named = |name: &String| FLAGS.contains(&&**name) || STATES.contains(&&**name);
-    if !members.keys().any(named) {
+    if !members.keys().any(|name| may_say(name)) {
         return None;
     }
     let flag = |name: &&&str| members.get(**name).is_some_and(affirms);
@@ -46,6 +46,19 @@ pub(crate) fn says_deleted(members: &Map<String, Value>) -> Option<&'static str>
     };
     let flags = FLAGS.iter().find(flag);
     flags.or_else(|| STATES.iter().find(state)).copied()
+}
+
+/// Whether a member of this name may say that the memory is deleted.
+fn may_say(name: &str) -> bool {
+    FLAGS.contains(&name) || STATES.contains(&name)
+}
+
+/// What of a record may say that the memory is deleted.
+pub(super) fn may_say_deleted(record: &Look<'_>) -> Map<String, Value> {
+    match record.any_name(may_say) {
+        false => Map::new(),
+        true => record.named(&[&FLAGS[..], &STATES[..]].concat()),
+    }
 }
 
 /// Refuses a memory that one of these says to be deleted: its record, or its metadata.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::body::Member;
 use super::{Leaf, Past, json, pyrepr};
 
 /// The members that memfold writes.
@@ -104,6 +105,15 @@ impl Metadata {
             Some(Value::Object(members)) => Self::from_members(members.clone()),
             Some(Value::String(text)) => Self::from_text(text),
             Some(other) => Self::from_raw(&other.to_string()),
+        }
+    }
+
+    /// Reads the metadata of a record that is looked at.
+    pub(crate) fn of(member: Option<Member<'_>>) -> Self {
+        match member {
+            Some(Member::Text(text)) => Self::from_text(text),
+            Some(Member::Json(value)) => Self::read(Some(value)),
+            None => Self::read(None),
         }
     }
 

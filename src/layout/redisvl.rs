@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::body::{Body, Members};
-use super::deleted::refuse_deleted;
+use super::body::{Body, Look, Member, Members};
+use super::deleted::{may_say_deleted, refuse_deleted};
 use super::json::Path;
 use super::metadata::Metadata;
 use super::rules::Rule;
@@ -212,11 +212,20 @@ impl Redisvl {
     /// The members of a record; the vector is left out.
     fn members(&self, record: &Record) -> Result<Map<String, Value>, NotRead> {
         let Members { map, binary } = self.body.members(record)?;
-        match binary.into_iter().find(|name| self.must_be_text(name)) {
+        match binary.iter().find(|name| self.must_be_text(name)) {
             None => Ok(map),
+            Some(name) => Err(not_utf8(name)),
+        }
+    }
+
+    /// A look at the members of a record; the vector is left out.
+    fn look<'a>(&self, record: &'a Record) -> Result<Look<'a>, NotRead> {
+        let (look, binary) = self.body.look(record)?;
+        match binary.into_iter().find(|name| self.must_be_text(name)) {
+            None => Ok(look),
             Some(name) => Err(NotRead {
-                user: text_at(&map, &self.user).ok().flatten(),
-                ..not_read(Reason::NotUtf8, format!("field `{name}` is not UTF-8"))
+                user: text_at(&look, &self.user).ok().flatten(),
+                ..not_utf8(name)
             }),
         }
     }
@@ -226,39 +235,39 @@ impl Redisvl {
         self.roles().contains(&&path) || self.scope.contains(&path)
     }
 
-    fn partition(&self, members: &Map<String, Value>, user: String) -> Result<Partition, NotRead> {
+    fn partition(&self, look: &Look<'_>, user: String) -> Result<Partition, NotRead> {
         Ok(Partition {
             user,
             scope: self
                 .scope
                 .iter()
-                .map(|path| scope_value(path.get(members)))
+                .map(|path| scope_value(look.get(path)))
                 .collect(),
-            memory_type: text_at(members, &self.memory_type)?.unwrap_or_default(),
+            memory_type: text_at(look, &self.memory_type)?.unwrap_or_default(),
         })
     }
 
-    fn stamp(&self, members: &Map<String, Value>) -> Option<Stamp> {
-        self.ways
-            .times
-            .read(self.created_at.get(members)?, &self.naive_zone)
+    fn stamp(&self, date: Option<Member<'_>>) -> Option<Stamp> {
+        self.ways.times.of(date?, &self.naive_zone)
     }
 
     /// What is wrong with a date, where it is known how dates are written.
-    fn unread_date(&self, members: &Map<String, Value>) -> Option<String> {
+    fn unread_date(&self, look: &Look<'_>, stamp: Option<&Stamp>) -> Option<String> {
         let form = self.ways.times;
-        let there = |value: &&Value| !value.is_null() && **value != "";
-        self.created_at.get(members).filter(there)?;
-        let unread = form != TimeForm::Auto && self.stamp(members).is_none();
-        let name = self.created_at.dotted();
-        unread.then(|| format!("`{name}` is no date in {}", form.of_what()))
+        let there = |value: &Member<'_>| !value.is_null() && value.as_text() != Some("");
+        look.get(&self.created_at).filter(there)?;
+        let unread = form != TimeForm::Auto && stamp.is_none();
+        unread.then(|| {
+            let name = self.created_at.dotted();
+            format!("`{name}` is no date in {}", form.of_what())
+        })
     }
 
     fn read_members(
         &self,
         key: &str,
         stored: &Stored,
-        members: &Map<String, Value>,
+        look: &Look<'_>,
         user: String,
         text: Option<String>,
     ) -> Result<Reading, NotRead> {
@@ -266,14 +275,15 @@ impl Redisvl {
         if text.trim().is_empty() {
             return Err(not_read(Reason::EmptyText, "the text is empty"));
         }
-        let metadata = Metadata::read(self.metadata.get(members));
-        refuse_deleted(&[members, &metadata.members])?;
-        if let Some(unread) = self.unread_date(members) {
+        let metadata = Metadata::of(look.get(&self.metadata));
+        refuse_deleted(&[&may_say_deleted(look), &metadata.members])?;
+        let stamp = self.stamp(look.get(&self.created_at));
+        if let Some(unread) = self.unread_date(look, stamp.as_ref()) {
             return Err(not_read(Reason::Malformed, unread));
         }
-        let partition = self.partition(members, user)?;
+        let partition = self.partition(look, user)?;
         let vector = self.body.vector(&stored.record)?;
-        let created_at = self.stamp(members).map(|stamp| stamp.at);
+        let created_at = stamp.map(|stamp| stamp.at);
         let provenance = metadata.provenance;
         let memory = Memory {
             key: key.to_owned(),
@@ -349,16 +359,16 @@ impl Layout for Redisvl {
     }
 
     fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead> {
-        let members = self.members(&stored.record)?;
-        let user = text_at(&members, &self.user)?;
-        let text = text_at(&members, &self.text);
+        let look = self.look(&stored.record)?;
+        let user = text_at(&look, &self.user)?;
+        let text = text_at(&look, &self.text);
         let Some(user) = user else {
             return Err(match text {
                 Ok(None) => not_read(Reason::NotAMemory, "the record has neither text nor user"),
                 _ => not_read(Reason::Malformed, "the record has no user id"),
             });
         };
-        text.and_then(|text| self.read_members(key, stored, &members, user.clone(), text))
+        text.and_then(|text| self.read_members(key, stored, &look, user.clone(), text))
             .map_err(|error| NotRead {
                 user: Some(user),
                 ..error
@@ -381,23 +391,30 @@ impl Layout for Redisvl {
     }
 }
 
+fn not_utf8(name: &str) -> NotRead {
+    not_read(Reason::NotUtf8, format!("field `{name}` is not UTF-8"))
+}
+
 /// The text at a path; `None` where there is nothing.
-fn text_at(members: &Map<String, Value>, path: &Path) -> Result<Option<String>, NotRead> {
-    match path.get(members) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(not_read(
-            Reason::Malformed,
-            format!("`{}` is no text", path.dotted()),
-        )),
+fn text_at(look: &Look<'_>, path: &Path) -> Result<Option<String>, NotRead> {
+    match look.get(path) {
+        None | Some(Member::Json(Value::Null)) => Ok(None),
+        Some(member) => match member.as_text() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(not_read(
+                Reason::Malformed,
+                format!("`{}` is no text", path.dotted()),
+            )),
+        },
     }
 }
 
-fn scope_value(value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
+fn scope_value(member: Option<Member<'_>>) -> String {
+    match member {
+        None | Some(Member::Json(Value::Null)) => String::new(),
+        Some(Member::Text(text)) => text.to_owned(),
+        Some(Member::Json(Value::String(text))) => text.clone(),
+        Some(Member::Json(other)) => other.to_string(),
     }
 }
 

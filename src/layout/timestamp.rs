@@ -9,6 +9,8 @@ use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::{Offset, TimeZone};
 use serde_json::Value;
 
+use super::body::Member;
+
 /// Smaller numbers are counters or "unset", not dates.
 const EARLIEST_SECONDS: i128 = 100_000_000; // March 1973
 
@@ -72,6 +74,14 @@ impl TimeForm {
             Value::String(text) => self.parse(text, naive_zone),
             Value::Number(number) => self.parse(&number.to_string(), naive_zone),
             _ => None,
+        }
+    }
+
+    /// Reads a date of a record that is looked at.
+    pub(crate) fn of(self, member: Member<'_>, naive_zone: &TimeZone) -> Option<Stamp> {
+        match member {
+            Member::Text(text) => self.parse(text, naive_zone),
+            Member::Json(value) => self.read(value, naive_zone),
         }
     }
 

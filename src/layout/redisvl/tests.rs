@@ -73,6 +73,36 @@ fn hash(fields: &[(&str, &[u8])]) -> Record {
     )
 }
 
+/// A HASH is looked at in place; what is seen there is what the copy of its members holds.
+#[test]
+fn a_look_at_a_hash_shows_its_members() {
+    let layout = hash_layout();
+    let record = hash(&[
+        ("content", b"Likes tea"),
+        ("embedding", b"{}"),
+        ("user_id", b"alice"),
+        ("status", b"Deleted"),
+        ("note", &[0xff]),
+        ("", b""),
+    ]);
+    let members = layout.members(&record).unwrap();
+    let look = layout.look(&record).unwrap();
+    for name in [
+        "content",
+        "embedding",
+        "user_id",
+        "status",
+        "note",
+        "",
+        "none",
+    ] {
+        let seen = look.get(&Path::root(name)).map(Member::to_value);
+        assert_eq!(seen.as_ref(), members.get(name), "{name}");
+    }
+    let deleted = look.named(&["deleted", "status"]);
+    assert_eq!(Value::from(deleted), json!({"status": "Deleted"}));
+}
+
 fn merged(vector: ResultVector) -> Merged {
     Merged {
         merge_id: "M1".into(),

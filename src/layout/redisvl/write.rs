@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{MetadataForm, Redisvl};
+use crate::layout::body::Member;
 use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
 use crate::layout::rules::{self, Held};
@@ -53,7 +54,8 @@ impl Redisvl {
             .collect();
         // A date that cannot be read has no place in the leaves.
         let unread = self.created_at.get(members).filter(|value| {
-            self.stamp(members).is_none() && !matches!(value, Value::Null) && **value != ""
+            let stamp = self.stamp(Some(Member::Json(value)));
+            stamp.is_none() && !matches!(value, Value::Null) && **value != ""
         });
         let aside = unread.map(|value| (self.created_at.dotted(), value.clone()));
         Part {
