@@ -15,6 +15,7 @@ use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, 
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
 use crate::store::connect::{ConnectOptions, TlsFiles, connect};
+use crate::store::direct::Direct;
 use crate::store::events::Changed;
 use crate::store::index::{IndexFacts, index_facts};
 use crate::store::listing::users;
@@ -45,6 +46,14 @@ async fn store_with(
 ) -> Result<ConnectionManager, StoreError> {
     let options = ConnectOptions {
         changed,
+        ..connect_options(settings)
+    };
+    connect(&settings.redis_url.expose().into(), &options).await
+}
+
+fn connect_options(settings: &Settings) -> ConnectOptions {
+    ConnectOptions {
+        changed: None,
         response_timeout: settings.redis_timeout,
         connect_timeout: settings.redis_timeout.min(CONNECT_TIMEOUT),
         password_file: settings.redis_password_file.clone(),
@@ -53,8 +62,7 @@ async fn store_with(
             cert: settings.redis_tls_cert.clone(),
             key: settings.redis_tls_key.clone(),
         },
-    };
-    connect(&settings.redis_url.expose().into(), &options).await
+    }
 }
 
 /// The layout of the settings over an index.
@@ -298,8 +306,10 @@ async fn assemble(
         check_after,
         ..merge_options(settings, embedder.as_deref())
     };
+    let url = settings.redis_url.expose().into();
     Ok(Pipeline {
         conn,
+        direct: Direct::of(&url, &connect_options(settings)),
         functions,
         index,
         layout,

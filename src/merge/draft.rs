@@ -19,7 +19,7 @@ use crate::memory::{
     Author, Digest, Finding, GroupLeft, LeftAlone, Memory, Partition, Plan, PlanSource,
     PlannedMerge, Reason, VectorOrigin,
 };
-use crate::store::snapshot::{Snapshot, memory_needed, snapshot_within};
+use crate::store::snapshot::{ReadOptions, Snapshot, memory_needed, snapshot_within};
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 use crate::store::{self, StoreError};
 use crate::summarize::orders::gives_orders;
@@ -209,8 +209,12 @@ impl Pipeline {
         progress.phase("reading memories", 0);
         let start = Instant::now();
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
-        let (limit, pace) = (self.options.max_memory, self.options.pace);
-        let snapshot = snapshot_within(conn, &self.index, layout, user, limit, pace).await?;
+        let options = ReadOptions {
+            max_memory: self.options.max_memory,
+            pace: self.options.pace,
+            direct: self.direct.as_ref(),
+        };
+        let snapshot = snapshot_within(conn, &self.index, layout, user, options).await?;
         progress.took(Stage::Reading, start.elapsed());
         Ok(snapshot)
     }

@@ -42,6 +42,7 @@ use crate::clock::Clock;
 use crate::embed::{EmbedError, Embedder, Nli};
 use crate::layout::Layout;
 use crate::memory::{GroupLeft, Plan, Threshold};
+use crate::store::direct::Direct;
 use crate::store::index::IndexFacts;
 use crate::store::snapshot::{Pace, Snapshot};
 use crate::store::{self, CommitError, Functions, Lease, LeaseError, StoreError};
@@ -286,6 +287,8 @@ impl From<LeaseError> for MergeError {
 pub struct Pipeline {
     /// The connection.
     pub conn: ConnectionManager,
+    /// Where many records are read quicker.
+    pub direct: Option<Direct>,
     /// The server-side functions.
     pub functions: Functions,
     /// Facts of the index.

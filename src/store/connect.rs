@@ -75,12 +75,7 @@ pub async fn connect(
         }
         None => url.clone(),
     };
-    let mut info = connection_info(url.expose_secret())?;
-    if let Some(path) = &options.password_file {
-        let password = String::from_utf8_lossy(&read(path)?).trim_end().to_owned();
-        let settings = info.redis_settings().clone().set_password(password);
-        info = info.set_redis_settings(settings);
-    }
+    let info = info(&url, options)?;
     // The search module answers from any database, but cannot open the documents from there, and
     // then takes them for gone until they are written again: for every client.
     if info.redis_settings().db() != 0 {
@@ -102,6 +97,23 @@ pub async fn connect(
         .map_err(|error| connect_error(error, &address))?;
     check_server(&mut conn).await?;
     Ok(conn)
+}
+
+/// What a URL says, with the password of the file.
+///
+/// # Errors
+/// [`StoreError::BadUrl`], also for the URL of Sentinels, and [`StoreError::File`].
+pub(super) fn info(
+    url: &SecretString,
+    options: &ConnectOptions,
+) -> Result<ConnectionInfo, StoreError> {
+    let info = connection_info(url.expose_secret())?;
+    let Some(path) = &options.password_file else {
+        return Ok(info);
+    };
+    let password = String::from_utf8_lossy(&read(path)?).trim_end().to_owned();
+    let settings = info.redis_settings().clone().set_password(password);
+    Ok(info.set_redis_settings(settings))
 }
 
 fn client(info: ConnectionInfo, files: &TlsFiles) -> Result<Client, StoreError> {

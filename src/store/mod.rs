@@ -17,6 +17,7 @@ mod concerns;
 mod cost;
 mod counts;
 mod digest;
+pub mod direct;
 mod error;
 pub mod events;
 pub(crate) mod expiry;
@@ -38,6 +39,7 @@ mod trouble;
 mod undo;
 pub mod vetoes;
 mod visible;
+mod wire;
 mod writes;
 
 pub use commit::{Commit, CommitError, Committed, commit};

@@ -184,6 +184,13 @@ pub(crate) async fn fetch_keys(
     if keys.is_empty() {
         return Ok(Vec::new());
     }
+    let pipe = commands(storage, keys, expiring);
+    let answers = conn.req_packed_commands(&pipe, 0, pipe.len()).await?;
+    fetched(storage, keys.len(), expiring, answers)
+}
+
+/// The commands that read single keys.
+pub(crate) fn commands(storage: Storage, keys: &[&[u8]], expiring: Expiring) -> redis::Pipeline {
     let read = match storage {
         Storage::Json => "JSON.GET",
         Storage::Hash => "HGETALL",
@@ -195,15 +202,34 @@ pub(crate) async fn fetch_keys(
             pipe.cmd("PEXPIRETIME").arg(key);
         }
     }
-    let count = pipe.len();
-    let replies = conn.req_packed_commands(&pipe, 0, count).await?;
-    let mut replies = replies.into_iter().map(reply::said);
-    let mut fetched = Vec::with_capacity(keys.len());
-    for _ in keys {
+    pipe
+}
+
+/// How many [`commands`] there are for so many keys.
+pub(crate) fn commands_of(keys: usize, expiring: Expiring) -> usize {
+    match expiring {
+        Expiring::Maybe => 2 * keys,
+        Expiring::Nothing => keys,
+    }
+}
+
+/// What single keys hold, by the answers to [`commands`].
+///
+/// # Errors
+/// That of an answer, and [`StoreError::Protocol`].
+pub(crate) fn fetched(
+    storage: Storage,
+    keys: usize,
+    expiring: Expiring,
+    answers: Vec<Value>,
+) -> Result<Vec<Fetched>, StoreError> {
+    let mut answers = answers.into_iter().map(reply::said);
+    let mut fetched = Vec::with_capacity(keys);
+    for _ in 0..keys {
         let too_little = || StoreError::Protocol("a pipeline answered too little".to_owned());
-        let record = replies.next().ok_or_else(too_little)?;
+        let record = answers.next().ok_or_else(too_little)?;
         let expiry = match expiring {
-            Expiring::Maybe => replies.next().ok_or_else(too_little)?,
+            Expiring::Maybe => answers.next().ok_or_else(too_little)?,
             Expiring::Nothing => Ok(Value::Int(NO_EXPIRY)),
         };
         fetched.push(one(storage, record, expiry)?);
@@ -250,27 +276,28 @@ fn one(
 
 fn hash_record(reply: Value) -> Result<Record, StoreError> {
     let shape = || StoreError::Protocol("HGETALL answered no fields".to_owned());
-    let pairs: Vec<(Value, Value)> = match reply {
-        Value::Map(pairs) => pairs,
-        Value::Array(items) => items
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|[n, v]| (n.clone(), v.clone()))
-            .collect(),
-        _ => return Err(shape()),
-    };
     let bytes = |value| match value {
         Value::BulkString(bytes) => Ok(bytes),
         other => reply::bytes(&other).map(<[u8]>::to_vec).ok_or_else(shape),
     };
-    let field = |(name, value)| Ok((bytes(name)?, bytes(value)?));
-    Ok(Record::Hash(
-        pairs
-            .into_iter()
-            .map(field)
-            .collect::<Result<_, StoreError>>()?,
-    ))
+    let mut fields = Vec::new();
+    match reply {
+        Value::Map(pairs) => {
+            for (name, value) in pairs {
+                fields.push((bytes(name)?, bytes(value)?));
+            }
+        }
+        Value::Array(items) => {
+            fields.reserve_exact(items.len() / 2);
+            let mut items = items.into_iter();
+            while let Some(name) = items.next() {
+                let value = items.next().ok_or_else(shape)?;
+                fields.push((bytes(name)?, bytes(value)?));
+            }
+        }
+        _ => return Err(shape()),
+    }
+    Ok(Record::Hash(fields))
 }
 
 fn is_wrong_type(error: &str) -> bool {

@@ -4,7 +4,7 @@
 //! belongs to is decided by comparing the id on the record byte for byte; that the index gave the
 //! key proves nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 use crate::layout::{Layout, NotRead, Reading, Stored};
 use crate::memory::{LeftAlone, Memory, Reason};
 use crate::store::StoreError;
+use crate::store::direct::{Chunk, Direct};
 use crate::store::expiry::expiring;
 use crate::store::index::IndexFacts;
 use crate::store::listing::{self, Found, Keys};
@@ -110,10 +111,21 @@ pub async fn snapshot(
     layout: &dyn Layout,
     user: &str,
 ) -> Result<Snapshot, StoreError> {
-    snapshot_within(conn, facts, layout, user, None, Pace::Quick).await
+    snapshot_within(conn, facts, layout, user, ReadOptions::default()).await
 }
 
-/// Reads all memories of `user`, unless planning for them would take more than `max_memory` bytes.
+/// How a user is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions<'a> {
+    /// The bytes that planning may take.
+    pub max_memory: Option<u64>,
+    /// How fast.
+    pub pace: Pace,
+    /// Where records may be read quicker than over the one connection.
+    pub direct: Option<&'a Direct>,
+}
+
+/// Reads all memories of `user`, unless planning for them would take more memory than it may.
 ///
 /// # Errors
 /// As [`snapshot`], and [`StoreError::TooLarge`] before any of them is read.
@@ -122,17 +134,17 @@ pub async fn snapshot_within(
     facts: &IndexFacts,
     layout: &dyn Layout,
     user: &str,
-    max_memory: Option<u64>,
-    pace: Pace,
+    options: ReadOptions<'_>,
 ) -> Result<Snapshot, StoreError> {
     let now = listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
     }
-    let keys = pace
+    let keys = options
+        .pace
         .take(listing::candidates(conn, &now, layout, user))
         .await?;
-    if let Some(limit) = max_memory {
+    if let Some(limit) = options.max_memory {
         let vectors = layout.vector_index().unwrap_or(facts);
         let dims = vectors.vector(layout.vector_field())?.dims;
         let needed = memory_needed(keys.len(), dims);
@@ -152,7 +164,7 @@ pub async fn snapshot_within(
         let detail = "a vector whose memory is gone; it takes a place in every vector search";
         collected.leave(&String::from_utf8_lossy(&orphan), Reason::Orphan, detail);
     }
-    read(conn, facts, layout, keys, pace, &mut collected).await?;
+    read(conn, facts, layout, keys, options, &mut collected).await?;
     listing::settled(conn, facts).await?;
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
@@ -165,17 +177,29 @@ async fn read(
     facts: &IndexFacts,
     layout: &dyn Layout,
     keys: Keys,
-    pace: Pace,
+    options: ReadOptions<'_>,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
     collected.expected = keys.len();
-    let mut keys = keys.into_iter();
-    let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<_> = keys.by_ref().take(pace.chunk()).collect();
-        (!chunk.is_empty()).then_some(chunk)
-    });
+    let pace = options.pace;
+    let is_whole = |key: &Vec<u8>| {
+        let key = std::str::from_utf8(key);
+        key.map_or(true, |key| layout.other_keys(key).is_empty())
+    };
+    let direct = options
+        .direct
+        .filter(|_| pace == Pace::Quick && keys.keys().all(is_whole));
     let storage = facts.storage;
     let expiring = expiring(&mut conn.clone()).await?;
+    let mut take = |chunk: Chunk, fetched: Vec<Fetched>| {
+        for ((key, found), fetched) in chunk.into_iter().zip(fetched) {
+            collected.take(layout, &key, found, fetched);
+        }
+    };
+    let mut chunks = chunks(keys, pace.chunk());
+    if let Some(direct) = direct {
+        chunks = direct.read(storage, expiring, chunks, &mut take).await;
+    }
     let reads = stream::iter(chunks).map(|chunk| {
         let mut conn = conn.clone();
         async move {
@@ -187,11 +211,18 @@ async fn read(
     });
     let mut reads = pin!(reads.buffered(pace.reads_ahead()));
     while let Some((chunk, fetched)) = reads.try_next().await? {
-        for ((key, found), fetched) in chunk.into_iter().zip(fetched) {
-            collected.take(layout, &key, found, fetched);
-        }
+        take(chunk, fetched);
     }
     Ok(())
+}
+
+fn chunks(keys: Keys, size: usize) -> VecDeque<Chunk> {
+    let mut keys = keys.into_iter();
+    let chunks = std::iter::from_fn(|| {
+        let chunk: Chunk = keys.by_ref().take(size).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    });
+    chunks.collect()
 }
 
 /// What was read so far. Keys arrive in order.

@@ -13,6 +13,7 @@ mod commit;
 mod connect;
 mod crash;
 mod custom;
+mod direct;
 mod embed;
 mod embed_http;
 mod layout;

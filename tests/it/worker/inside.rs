@@ -86,6 +86,7 @@ async fn site(url: &str, means: &Means) -> Result<Site, StoreError> {
     let index = index_facts(&mut conn, "agent_memories").await?;
     let open = kind("redisvl").unwrap().open;
     let pipeline = Pipeline {
+        direct: None,
         functions: Functions::load(&mut conn).await?,
         layout: open(&Options::default(), &index, &[])?,
         index,

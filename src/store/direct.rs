@@ -1,0 +1,195 @@
+//! A further connection for reading many records, whose answers are taken apart by [`wire`].
+//!
+//! It only speeds up what the one connection of the process can do as well: whatever it does not
+//! read, for any reason, is left to that one, which then also says what is wrong.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use redis::{ConnectionAddr, ConnectionInfo, Value};
+use secrecy::SecretString;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::store::connect::{ConnectOptions, info};
+use crate::store::expiry::Expiring;
+use crate::store::index::Storage;
+use crate::store::listing::Found;
+use crate::store::records::{self, Fetched};
+use crate::store::wire;
+
+/// Keys that are read together, each with how it was found.
+pub(crate) type Chunk = Vec<(Vec<u8>, Found)>;
+
+/// Keys from which on a connection of their own pays.
+const MANY: usize = 2_000;
+
+/// Chunks that are asked for before the first of them is answered, and chunks that were read and
+/// wait for whoever takes them.
+const AHEAD: usize = 3;
+
+/// Bytes that are read at once, about.
+const PIECE: usize = 256 << 10;
+
+/// Where a direct connection leads to.
+#[derive(Clone, Debug)]
+pub struct Direct {
+    info: ConnectionInfo,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+}
+
+impl Direct {
+    /// To the server of a URL; `None` over TLS and where Sentinels name the server, for which the one
+    /// connection does well.
+    pub fn of(url: &SecretString, options: &ConnectOptions) -> Option<Self> {
+        let info = info(url, options).ok()?;
+        let plain = matches!(
+            info.addr(),
+            ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_)
+        );
+        plain.then_some(Self {
+            info,
+            connect_timeout: options.connect_timeout,
+            response_timeout: options.response_timeout,
+        })
+    }
+
+    /// Reads chunk after chunk, in order, and returns those that are left.
+    pub(crate) async fn read(
+        &self,
+        storage: Storage,
+        expiring: Expiring,
+        chunks: VecDeque<Chunk>,
+        mut each: impl FnMut(Chunk, Vec<Fetched>),
+    ) -> VecDeque<Chunk> {
+        if chunks.iter().map(Vec::len).sum::<usize>() < MANY {
+            return chunks;
+        }
+        let Ok(Ok(line)) = timeout(self.connect_timeout, self.open()).await else {
+            return chunks;
+        };
+        let (send, mut read) = mpsc::channel(AHEAD);
+        // A task of its own, so that answers are taken apart while others are taken in.
+        let left = tokio::spawn(line.read_all(storage, expiring, chunks, send));
+        while let Some((chunk, fetched)) = read.recv().await {
+            each(chunk, fetched);
+        }
+        // A task that panicked would leave nothing to go on with.
+        left.await
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    async fn open(&self) -> io::Result<Line> {
+        let stream: Box<dyn Stream> = match self.info.addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+            ConnectionAddr::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        let mut line = Line {
+            stream,
+            bytes: Vec::new(),
+            taken: 0,
+            timeout: self.response_timeout,
+        };
+        let settings = self.info.redis_settings();
+        if let Some(password) = settings.password() {
+            let mut auth = redis::cmd("AUTH");
+            settings.username().into_iter().for_each(|name| {
+                auth.arg(name);
+            });
+            line.stream
+                .write_all(&auth.arg(password).get_packed_command())
+                .await?;
+            if line.answers(1).await?.first() != Some(&Value::Okay) {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        Ok(line)
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// An open connection.
+struct Line {
+    stream: Box<dyn Stream>,
+    /// What came in; the first `taken` bytes were taken apart.
+    bytes: Vec<u8>,
+    taken: usize,
+    /// For each piece.
+    timeout: Duration,
+}
+
+impl Line {
+    /// Sends chunks with what their keys hold, and returns those that it did not.
+    async fn read_all(
+        mut self,
+        storage: Storage,
+        expiring: Expiring,
+        mut chunks: VecDeque<Chunk>,
+        send: mpsc::Sender<(Chunk, Vec<Fetched>)>,
+    ) -> VecDeque<Chunk> {
+        let mut asked = 0;
+        while let Some(first) = chunks.front() {
+            let keys = first.len();
+            while let Some(chunk) = chunks.get(asked).filter(|_| asked < AHEAD) {
+                let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
+                let commands = records::commands(storage, &names, expiring).get_packed_pipeline();
+                if self.stream.write_all(&commands).await.is_err() {
+                    return chunks;
+                }
+                asked += 1;
+            }
+            let Ok(answers) = self.answers(records::commands_of(keys, expiring)).await else {
+                return chunks;
+            };
+            let Ok(fetched) = records::fetched(storage, keys, expiring, answers) else {
+                return chunks;
+            };
+            let Some(first) = chunks.pop_front() else {
+                return chunks;
+            };
+            asked -= 1;
+            if send.send((first, fetched)).await.is_err() {
+                return chunks;
+            }
+        }
+        chunks
+    }
+
+    /// The next answers.
+    async fn answers(&mut self, count: usize) -> io::Result<Vec<Value>> {
+        let mut answers = Vec::with_capacity(count);
+        while answers.len() < count {
+            let next = wire::answer(&self.bytes[self.taken..]);
+            match next.map_err(io::Error::other)? {
+                Some((answer, length)) => {
+                    answers.push(answer);
+                    self.taken += length;
+                }
+                None => self.more().await?,
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn more(&mut self) -> io::Result<()> {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.reserve(PIECE);
+        match timeout(self.timeout, self.stream.read_buf(&mut self.bytes)).await?? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+}
