@@ -5,10 +5,12 @@
 //! | tokens as pieces that may be rewritten | `piece` |
 //! | passive voice, clefts, wishes to the plain build | `rewrite` |
 //! | carrying words and what ties them, from left to right | `gather` |
+//! | what such a word means | `meaning` |
 //! | what a verb's form and a noun's surroundings tell | `verbs`, `nouns` |
 //! | the word lists of all these | `words` |
 
 mod gather;
+mod meaning;
 mod nouns;
 mod piece;
 mod rewrite;

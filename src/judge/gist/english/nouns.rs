@@ -2,8 +2,12 @@
 
 use super::piece::Piece;
 use super::verbs::{is_plain_verb, is_verb_form};
-use super::words::{DRINKS, LIGHT, STRICT};
+use super::words::{DRINKS, LIGHT, RELATIONS, STRICT};
+use crate::judge::form::is_short;
+use crate::judge::gist::known::is_word;
 use crate::judge::gist::lemma::lemma;
+use crate::judge::gist::synonyms;
+use crate::judge::openers::is_verb;
 
 /// Whether a comma at `at` joins two words of a list or phrase.
 pub(super) fn joins(pieces: &[Piece<'_>], at: usize) -> bool {
@@ -74,4 +78,35 @@ pub(super) fn is_apposed(before: &[Piece<'_>]) -> bool {
         && before[..before.len() - own]
             .last()
             .is_some_and(|p| p.is_any(&[",", "("]))
+}
+
+/// Whether it surely begins nothing that somebody has: `the user's tea`, but `the user is drinking tea`.
+fn is_no_thing(piece: &Piece<'_>) -> bool {
+    piece.text.ends_with("ing")
+        || lemma(&piece.text).1
+        || piece.is_any(STRICT)
+        || piece.is_any(&["a", "an", "the", "in", "on", "at", "not"])
+}
+
+/// Whether the word at `at` names the user as the owner of what follows.
+pub(super) fn is_user_as_owner(pieces: &[Piece<'_>], at: usize) -> bool {
+    pieces[at].is("user")
+        && pieces.get(at + 1).is_some_and(|p| p.is("'s"))
+        && !pieces.get(at + 2).is_some_and(is_no_thing)
+}
+
+/// Whether the `'s` at `at` surely makes what is before it the owner of what follows.
+pub(super) fn makes_owner(pieces: &[Piece<'_>], at: usize) -> bool {
+    // After a verb it is no verb: `likes her mother's cooking`.
+    let told = pieces[..at].iter().any(|p| is_verb(&p.text) && !p.is("'s"));
+    let thing = |p: &Piece<'_>| !p.token.is_item() && !is_no_thing(p);
+    told || at > 0 && is_name(&pieces[at - 1]) && pieces.get(at + 1).is_some_and(thing)
+}
+
+/// Whether it is a name: written as one, or in no list.
+fn is_name(piece: &Piece<'_>) -> bool {
+    let word = piece.text.as_str();
+    let relative = synonyms::class(word).is_some_and(|class| RELATIONS.contains(&class));
+    let known = is_word(word) || is_short(word);
+    !relative && !piece.token.is_item() && (piece.token.capital || !known)
 }

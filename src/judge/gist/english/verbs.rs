@@ -1,7 +1,7 @@
 //! What the form of a verb and the words before it tell.
 
 use super::piece::Piece;
-use super::words::{BARE_PARTICIPLES, LIGHT, LIMITING, NOW, STRICT};
+use super::words::{BARE_PARTICIPLES, ENDS_OR_AIMS, LIGHT, LIMITING, NOW, STRICT};
 use crate::judge::gist::known::is_word;
 use crate::judge::gist::lemma::{base_of_irregular, lemma};
 use crate::judge::openers::is_verb;
@@ -28,6 +28,41 @@ pub(super) fn is_past_at(pieces: &[Piece<'_>], at: usize) -> bool {
                 "a", "an", "the", "her", "his", "their", "my", "of", "with", "to", "more", "in",
             ])
     })
+}
+
+/// Whether the word at `at` tells of the past; `is_form` says that it is a form of the past.
+pub(super) fn is_of_past(pieces: &[Piece<'_>], at: usize, is_form: bool) -> bool {
+    let piece = &pieces[at];
+    // `the user quit`: in the present it is `quits`.
+    let of_user = at == 1 && pieces[0].is("user");
+    let bare = of_user && (piece.is("quit") || piece.is_any(BARE_PARTICIPLES));
+    bare || piece
+        .past
+        .unwrap_or_else(|| is_form && is_past_at(pieces, at))
+}
+
+/// Whether the word at `at` is the auxiliary of a perfect: `has eaten`.
+pub(super) fn is_perfect(pieces: &[Piece<'_>], at: usize) -> bool {
+    const BARE: &[&str] = &["been", "become", "run", "come", "put", "set", "cut"];
+    pieces[at].is_any(&["has", "have", "had"])
+        && pieces
+            .get(at + 1)
+            .is_some_and(|p| lemma(&p.text).1 || p.is_any(BARE))
+        && !is_noun_after_participle(&pieces[at + 2..])
+}
+
+/// Whether the word at `at` is the auxiliary of a passive: `got fired`.
+pub(super) fn turns_passive(pieces: &[Piece<'_>], at: usize) -> bool {
+    pieces[at].is_any(&["get", "gets", "getting", "got"])
+        && pieces.get(at + 1).is_some_and(|p| lemma(&p.text).1)
+}
+
+/// Whether the word at `at` is the `to` of an infinitive that could as well be a gerund: `likes to swim`.
+pub(super) fn is_infinitive(pieces: &[Piece<'_>], at: usize) -> bool {
+    let aims = |before: &Piece<'_>| ENDS_OR_AIMS.contains(&lemma(&before.text).0.as_str());
+    pieces[at].is("to")
+        && pieces.get(at + 1).is_some_and(|p| is_plain_verb(&p.text))
+        && !(at > 0 && aims(&pieces[at - 1]))
 }
 
 /// Whether the word at `at` is a participle of what is done to somebody, or of what they are.
@@ -82,7 +117,7 @@ pub(super) fn is_going_on(pieces: &[Piece<'_>], at: usize) -> bool {
 }
 
 /// Whether a bare noun follows, so that the participle before it may be an adjective: `has painted walls`.
-pub(super) fn is_noun_after_participle(rest: &[Piece<'_>]) -> bool {
+fn is_noun_after_participle(rest: &[Piece<'_>]) -> bool {
     rest.first().is_some_and(|p| {
         !p.token.is_item()
             && p.token.text == p.text
