@@ -49,29 +49,10 @@ pub(super) fn uncleave(pieces: &mut Vec<Piece<'_>>) {
 
 /// `The bike was repaired by Kofi` is `Kofi repaired the bike`.
 pub(super) fn activate(pieces: &mut Vec<Piece<'_>>) {
-    let Some(by) = pieces.iter().position(|p| p.is("by")) else {
-        return;
-    };
-    let Some(aux) = pieces[..by]
-        .iter()
-        .rposition(|p| p.is_any(NOW) || p.is_any(THEN))
-    else {
+    let Some((aux, by)) = passive(pieces) else {
         return;
     };
     let after = &pieces[by + 1..];
-    let [verb] = &pieces[aux + 1..by] else {
-        return;
-    };
-    if phrase_at(&pieces[aux..]).is_some_and(|(_, size)| size > 2) {
-        return;
-    }
-    let (_, participle) = lemma(&verb.text);
-    let starts_noun = after
-        .first()
-        .is_some_and(|p| !p.token.is_item() && !p.text.ends_with("ing"));
-    if !participle || !starts_noun || aux == 0 {
-        return;
-    }
     let length = after
         .iter()
         .position(|p| p.is_any(ENDS) || p.token.is_item())
@@ -81,12 +62,31 @@ pub(super) fn activate(pieces: &mut Vec<Piece<'_>>) {
     {
         first -= 1;
     }
-    let mut verb = verb.clone();
+    let mut verb = pieces[aux + 1].clone();
     verb.past = Some(pieces[first..=aux].iter().any(|p| p.is_any(THEN)));
     let agent = pieces[by + 1..by + 1 + length].to_vec();
     let rest = pieces[by + 1 + length..].to_vec();
     let patient = pieces[..first].to_vec();
     *pieces = [agent, vec![verb], patient, rest].concat();
+}
+
+/// Where the auxiliary and the `by` of a passive are that tells who does it.
+fn passive(pieces: &[Piece<'_>]) -> Option<(usize, usize)> {
+    let by = pieces.iter().position(|p| p.is("by"))?;
+    let aux = pieces[..by]
+        .iter()
+        .rposition(|p| p.is_any(NOW) || p.is_any(THEN))?;
+    let [verb] = &pieces[aux + 1..by] else {
+        return None;
+    };
+    if phrase_at(&pieces[aux..]).is_some_and(|(_, size)| size > 2) {
+        return None;
+    }
+    let (_, participle) = lemma(&verb.text);
+    let starts_noun = pieces
+        .get(by + 1)
+        .is_some_and(|p| !p.token.is_item() && !p.text.ends_with("ing"));
+    (participle && starts_noun && aux > 0).then_some((aux, by))
 }
 
 /// `eats neither fish nor meat` is `not eats fish or meat`; `free of` is `no`.
@@ -117,51 +117,60 @@ pub(super) fn unite_denials(pieces: &mut Vec<Piece<'_>>) {
 /// Takes out what makes a wish of how something is to be done (`wants … as a table`, `… should
 /// come as a table`, `please keep …`), and tells whether there was one; none where there is no verb.
 pub(super) fn wish(pieces: &mut Vec<Piece<'_>>) -> Option<bool> {
-    const WISHES: &[&str] = &["wants", "want", "prefers", "prefer", "expects", "asks"];
-    const DUTIES: &[&str] = &["should", "must", "has", "have", "needs", "need", "ought"];
-    const COMES: &[&str] = &[
-        "be",
-        "come",
-        "arrive",
-        "get",
-        "sent",
-        "written",
-        "delivered",
-        "stay",
-        "remain",
-    ];
-    let to = |piece: Option<&Piece<'_>>| piece.is_some_and(|p| p.is("to"));
-    if pieces.first().is_some_and(|p| p.is("user"))
-        && pieces.get(1).is_some_and(|p| p.is_any(WISHES))
-    {
-        let asks = pieces[1].is("asks");
-        let other = pieces.get(2);
-        if to(other) || asks && !other.is_some_and(|p| p.is("for")) {
-            return Some(false);
-        }
-        pieces.drain(..2 + usize::from(asks));
-        return Some(true);
-    }
-    if let Some(at) = pieces
-        .iter()
-        .position(|p| p.is_any(DUTIES))
-        .filter(|at| *at > 0 && !pieces[0].is("user"))
-    {
-        let infinitive = to(pieces.get(at + 1));
-        let duty = infinitive || pieces[at].is_any(&["should", "must"]);
-        let from = at + 1 + usize::from(infinitive);
-        let comes = pieces[from.min(pieces.len())..]
-            .iter()
-            .take_while(|p| p.is_any(COMES))
-            .count();
-        if duty && comes > 0 {
-            pieces.drain(at..from + comes);
-            return Some(true);
-        }
+    let wished = want(pieces).or_else(|| duty(pieces).then_some(true));
+    if wished.is_some() {
+        return wished;
     }
     let verb = |p: &Piece<'_>| p.is_any(&["'s", "are", "was", "were"]) || is_verb(&p.text);
     let title = pieces.iter().any(|p| p.is(":")) && !pieces.iter().any(verb);
     (!title).then_some(false)
+}
+
+/// Takes out the `user wants` that begins a sentence, unless the user wants to do it; none where it
+/// begins otherwise.
+fn want(pieces: &mut Vec<Piece<'_>>) -> Option<bool> {
+    const WISHES: &[&str] = &["wants", "want", "prefers", "prefer", "expects", "asks"];
+    let [user, verb, ..] = pieces.as_slice() else {
+        return None;
+    };
+    if !user.is("user") || !verb.is_any(WISHES) {
+        return None;
+    }
+    let asks = verb.is("asks");
+    let next = |word: &str| pieces.get(2).is_some_and(|p| p.is(word));
+    if next("to") || asks && !next("for") {
+        return Some(false);
+    }
+    pieces.drain(..2 + usize::from(asks));
+    Some(true)
+}
+
+/// Takes out `should come` and its like where they are not said of the user, and tells whether there were some.
+fn duty(pieces: &mut Vec<Piece<'_>>) -> bool {
+    const DUTIES: &[&str] = &["should", "must", "has", "have", "needs", "need", "ought"];
+    #[rustfmt::skip]
+    const COMES: &[&str] = &[
+        "be", "come", "arrive", "get", "sent", "written", "delivered", "stay", "remain",
+    ];
+    let Some(at) = pieces
+        .iter()
+        .position(|p| p.is_any(DUTIES))
+        .filter(|at| *at > 0 && !pieces[0].is("user"))
+    else {
+        return false;
+    };
+    let infinitive = pieces.get(at + 1).is_some_and(|p| p.is("to"));
+    let duty = infinitive || pieces[at].is_any(&["should", "must"]);
+    let from = at + 1 + usize::from(infinitive);
+    let comes = pieces[from..]
+        .iter()
+        .take_while(|p| p.is_any(COMES))
+        .count();
+    if !duty || comes == 0 {
+        return false;
+    }
+    pieces.drain(at..from + comes);
+    true
 }
 
 /// `messages to clients` are `client messages`.
