@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHARE = 0.6
-# Not yet at the parity with a product in plain Rust that it is to have.
-PORTABLE = 0.15
 Figure = Callable[["Rows"], float | None]
 
 
@@ -114,8 +112,7 @@ def gates(vnni: bool) -> list[Gate]:
         plan(10_000, "HNSW HASH", "published-pattern", 30),
         find(10_000, "HNSW HASH", "published-pattern", 30),
         Gate("server CPU of 10,000, FLAT HASH: % of the published pattern's", server_share, 2, 2 / SHARE, at_most=True, n=10_000, index="FLAT HASH"),
-        join("topics", 1_000, "memfold-portable", "plain", 1, PORTABLE),
-        join("uniform", 1_000, "memfold-portable", "plain", 1, PORTABLE),
+        *(join(data, n, "memfold-portable", "ndarray", 1, SHARE) for n in (1_000, 10_000) for data in ("topics", "uniform")),
     ]
     ours = "memfold" if vnni else "memfold-avx2"
     found += [join(data, n, ours, "ndarray", 1, slower if vnni else SHARE) for data, n in (("topics", 1_000), ("uniform", 1_000), ("uniform", 10_000))]

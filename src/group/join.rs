@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ndarray::ArrayView2;
 
+use super::dense::Dense;
 use super::kernel::{Kernel, ROWS};
 use super::screen::Screen;
 use super::threads;
@@ -35,6 +36,16 @@ const BANDS: usize = 4;
 
 /// Bands have a multiple of this many rows: of the rows that a kernel tests at once, and enough.
 const BAND_UNIT: usize = 8 * ROWS;
+
+/// What rules out pairs of rows that are not within the threshold. Rows have slots, in an order.
+pub(super) trait Pass {
+    /// How many slots should be scanned at once.
+    fn band(&self) -> usize;
+
+    /// Calls `found` with the pairs of rows that may be near, one of which is in a slot of `band`
+    /// and the other in a later slot. Bands start at multiples of [`ROWS`].
+    fn scan(&self, band: Range<usize>, found: &mut dyn FnMut(usize, usize));
+}
 
 /// Rows of which the lengths are computed in one go.
 const RUN: usize = 1_024;
@@ -111,6 +122,8 @@ pub fn joins(
             rows.join_on(&screen, all, threshold, usize::MAX)
                 .unwrap_or_default()
         };
+        let chosen = || Rows::on(kernel, vectors, threads).join(threshold);
+        each(&format!("{}, as chosen", kernel.name()), &chosen);
         each(&format!("{}, codes", kernel.name()), &|| join(None));
         for &length in sketches {
             let name = format!("{}, sketches of {length}", kernel.name());
@@ -234,6 +247,10 @@ impl<'a> Rows<'a> {
         if threshold.is_nan() || threshold < 0.0 {
             return Ok(Vec::new());
         }
+        if self.kernel == Kernel::Portable {
+            // Codes are multiplied quickly only by instructions made for them.
+            return self.join_on(&Dense::new(self, used, threshold), first, threshold, most);
+        }
         let screen = Screen::new(self, used, first, threshold);
         self.join_on(&screen, first, threshold, most)
     }
@@ -241,7 +258,7 @@ impl<'a> Rows<'a> {
     /// The pairs among those that pass a screen, one of each in the `first` slots.
     fn join_on(
         &self,
-        screen: &Screen,
+        screen: &(impl Pass + Sync),
         first: usize,
         threshold: f64,
         most: usize,
@@ -252,23 +269,26 @@ impl<'a> Rows<'a> {
         let found = threads::map(self.threads, first.div_ceil(band), |number| {
             let mut pairs = Vec::new();
             let (mut count, mut too_many) = (0, false);
-            screen.scan(number * band..first.min((number + 1) * band), |a, b| {
-                let distance = self.distance(a, b);
-                let near = distance <= threshold;
-                count += usize::from(near);
-                if near && count % TOLD == 0 {
-                    too_many |= told.fetch_add(TOLD, Ordering::Relaxed) + TOLD > most;
-                }
-                if too_many {
-                    pairs = Vec::new();
-                } else if near {
-                    pairs.push(Pair {
-                        a: a.min(b) as u32,
-                        b: a.max(b) as u32,
-                        distance,
-                    });
-                }
-            });
+            screen.scan(
+                number * band..first.min((number + 1) * band),
+                &mut |a, b| {
+                    let distance = self.distance(a, b);
+                    let near = distance <= threshold;
+                    count += usize::from(near);
+                    if near && count % TOLD == 0 {
+                        too_many |= told.fetch_add(TOLD, Ordering::Relaxed) + TOLD > most;
+                    }
+                    if too_many {
+                        pairs = Vec::new();
+                    } else if near {
+                        pairs.push(Pair {
+                            a: a.min(b) as u32,
+                            b: a.max(b) as u32,
+                            distance,
+                        });
+                    }
+                },
+            );
             too_many |= told.fetch_add(count % TOLD, Ordering::Relaxed) + count % TOLD > most;
             if too_many { Vec::new() } else { pairs }
         });
@@ -408,6 +428,14 @@ mod tests {
             for kernel in Kernel::all() {
                 let rows = Rows::on(kernel, vectors.view(), NonZero::new(3).unwrap());
                 assert_eq!(rows.join(threshold), expected, "{kernel:?}");
+                for kept in [1, 40, 130] {
+                    let dense = Dense::forced(&rows, used.clone(), threshold, kept);
+                    let mut found = rows
+                        .join_on(&dense, used.len(), threshold, usize::MAX)
+                        .unwrap();
+                    found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+                    assert_eq!(found, expected, "{kept} dimensions");
+                }
                 for (length, first) in [(8, false), (64, false), (8, true), (64, true)] {
                     let screen = Screen::forced(&rows, used.clone(), threshold, length, first);
                     let mut found = rows
@@ -453,16 +481,38 @@ mod tests {
             prop_assert_eq!(found(rows.view(), threshold), brute_force(rows.view(), threshold));
         }
 
+        #[test]
+        fn it_is_exact_without_any_instruction_set(
+            n in 0..90_usize,
+            d in 1..40_usize,
+            kept in 1..40_usize,
+            seed: u64,
+            threshold in 0.0..1.2_f64,
+        ) {
+            let vectors = near_rows(n, d, seed);
+            let rows = Rows::on(Kernel::Portable, vectors.view(), NonZero::<usize>::MIN);
+            let expected = brute_force(vectors.view(), threshold);
+            let used: Vec<usize> = (0..n).collect();
+            let dense = Dense::forced(&rows, used, threshold, kept);
+            let mut found = rows.join_on(&dense, n, threshold, usize::MAX).unwrap();
+            found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+            let found: Vec<_> = found.iter().map(|pair| (pair.a, pair.b)).collect();
+            prop_assert_eq!(&found, &expected);
+            let joined: Vec<_> = rows.join(threshold).iter().map(|pair| (pair.a, pair.b)).collect();
+            prop_assert_eq!(&joined, &expected);
+        }
+
         /// The f32 scores of such pairs lie on either side of the threshold; the answer may not.
         #[test]
         fn it_is_exact_at_the_very_edge(d in 1..400_usize, seed: u64) {
-            let rows = near_rows(8, d, seed);
-            for pair in threshold_join(rows.view(), 2.0) {
-                let at = threshold_join(rows.view(), pair.distance);
-                prop_assert!(at.contains(&pair));
-                if pair.distance > 0.0 {
-                    let below = threshold_join(rows.view(), pair.distance.next_down());
-                    prop_assert!(!below.contains(&pair));
+            let vectors = near_rows(8, d, seed);
+            for kernel in [Kernel::best(), Kernel::Portable] {
+                let rows = Rows::on(kernel, vectors.view(), NonZero::<usize>::MIN);
+                for pair in rows.join(2.0) {
+                    prop_assert!(rows.join(pair.distance).contains(&pair));
+                    if pair.distance > 0.0 {
+                        prop_assert!(!rows.join(pair.distance.next_down()).contains(&pair));
+                    }
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! Distance only proposes. Equal vectors do not make two texts one fact: that is for the judge.
 
 mod codes;
+mod dense;
 mod join;
 mod kernel;
 mod linkage;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::Array2;
 
 use super::codes::{ROUNDING, Row};
-use super::join::Rows;
+use super::join::{Pass, Rows};
 use super::kernel::{Block, COLUMNS, Kernel, Panel, ROWS, STEP};
 use super::sketch::{Basis, Centres};
 use super::threads;
@@ -20,8 +20,8 @@ const LEAST_ROWS: usize = 2_048;
 /// From how many rows on it is asked whether it pays to look for better directions.
 const LEAST_TURNED: usize = 16_384;
 
-/// Rows from which the directions of sketches are taken.
-const SAMPLE: usize = 1_024;
+/// Rows by which it is seen whether sketches pay, and rows from which their directions are taken.
+const SAMPLES: [usize; 2] = [512, 1_024];
 
 /// Lengths of sketches that are tried, of which the last is the greatest.
 const LENGTHS: [usize; 3] = [32, 64, 128];
@@ -69,7 +69,7 @@ impl Screen {
         length: usize,
         first: bool,
     ) -> Self {
-        let (sample, all) = (sample(rows, &order), order.len());
+        let (sample, all) = (sample(rows, &order, SAMPLES[1]), order.len());
         let basis = if first {
             Basis::first(length)
         } else {
@@ -109,17 +109,16 @@ impl Screen {
             order,
         }
     }
+}
 
-    /// How many slots should be scanned at once.
-    pub(super) fn band(&self) -> usize {
+impl Pass for Screen {
+    fn band(&self) -> usize {
         let steps = |panels: &[Panel]| panels.first().map_or(0, |panel| panel.steps.len());
         let fine = self.fine.as_ref().map_or(0, |(fine, _)| steps(fine));
         BAND_BYTES / (STEP * (steps(&self.panels) + fine).max(1))
     }
 
-    /// Calls `found` with the pairs of rows that may be near, one of which is in a slot of `band`
-    /// and the other in a later slot. Bands start at multiples of [`ROWS`].
-    pub(super) fn scan(&self, band: Range<usize>, mut found: impl FnMut(usize, usize)) {
+    fn scan(&self, band: Range<usize>, found: &mut dyn FnMut(usize, usize)) {
         let starts = band.clone().step_by(ROWS);
         let blocks: Vec<(usize, Block, Option<Block>)> = starts
             .map(|at| {
@@ -166,9 +165,10 @@ impl Plan {
         if used.len() < LEAST_ROWS {
             return None;
         }
-        let sample = sample(rows, used);
+        let turns = used.len() >= LEAST_TURNED;
+        let sample = sample(rows, used, SAMPLES[usize::from(turns)]);
         let mut bases = firsts(rows.dims);
-        if used.len() >= LEAST_TURNED {
+        if turns {
             bases.extend(turned(&sample));
         }
         let mut best = (rows.dims as f64, None);
@@ -224,8 +224,8 @@ fn turned(sample: &Array2<f32>) -> Vec<Basis> {
 }
 
 /// Some of the rows, in length 1: few enough that comparing them takes a small part of the time.
-fn sample(rows: &Rows<'_>, used: &[usize]) -> Array2<f32> {
-    let step = (used.len() / SAMPLE).max(8);
+fn sample(rows: &Rows<'_>, used: &[usize], most: usize) -> Array2<f32> {
+    let step = (used.len() / most).max(8);
     let chosen: Vec<usize> = used.iter().copied().step_by(step).collect();
     let mut sample = select(rows, &chosen);
     for (mut row, &at) in sample.outer_iter_mut().zip(&chosen) {

@@ -19,7 +19,7 @@ const TURNS: usize = 3;
 /// γ·|x|·|y| ≤ γ·‖x‖·‖y‖ with γ = n·u / (1 − n·u) for n terms and u = 2⁻²⁴ (N. J. Higham, *Accuracy
 /// and Stability of Numerical Algorithms*, 2nd ed., §3.1). Eight is added to n for what is far
 /// smaller than u: the rounding in f64, and f32 underflow.
-fn gamma(terms: usize) -> f64 {
+pub(super) fn gamma(terms: usize) -> f64 {
     let nu = (terms + 8) as f64 * f64::from(f32::EPSILON) / 2.0;
     if nu < 0.5 {
         nu / (1.0 - nu)

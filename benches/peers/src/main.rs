@@ -35,9 +35,6 @@ use serde_json::json;
 
 const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
 
-/// Rows of which the ways without the instructions of this processor are measured; of more they take minutes.
-const MOST_PLAIN: usize = 1_000;
-
 /// Seconds after which a way is not run again.
 const ENOUGH: f64 = 10.0;
 
@@ -96,14 +93,9 @@ fn compare(data: &str, vectors: ArrayView2<'_, f32>, rounds: usize) {
         time("memfold", &|| {
             own(threshold_join(vectors, THRESHOLD, THREADS))
         });
-        let plain = vectors.nrows() <= MOST_PLAIN;
-        if plain {
-            time("plain", &|| exact(products::plain(unit.view(), THREADS)));
-        }
         joins(vectors, THRESHOLD, THREADS, &[], |name, join| {
-            let set = name.split(',').next().unwrap_or(name);
-            let set = set.to_lowercase().replace(' ', "-");
-            if plain || set != "portable" {
+            if let Some(set) = name.strip_suffix(", as chosen") {
+                let set = set.to_lowercase().replace(' ', "-");
                 time(&format!("memfold-{set}"), &|| own(join()));
             }
         });

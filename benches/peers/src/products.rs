@@ -22,26 +22,6 @@ pub(crate) fn ndarray(unit: ArrayView2<'_, f32>, threads: NonZero<usize>) -> Vec
     })
 }
 
-/// In plain Rust: what the compiler makes of it for any processor of this kind.
-pub(crate) fn plain(unit: ArrayView2<'_, f32>, threads: NonZero<usize>) -> Vec<(u32, u32)> {
-    blocks(unit, threads, |x, y, scores| {
-        for (mut scores, y) in scores.rows_mut().into_iter().zip(y.rows()) {
-            for (score, x) in scores.iter_mut().zip(x.rows()) {
-                let (Some(x), Some(y)) = (x.to_slice(), y.to_slice()) else {
-                    unreachable!("rows are contiguous");
-                };
-                let mut sums = [0.0_f32; 16];
-                for (x, y) in x.as_chunks::<16>().0.iter().zip(y.as_chunks::<16>().0) {
-                    for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(y)) {
-                        *sum += x * y;
-                    }
-                }
-                *score = sums.iter().sum();
-            }
-        }
-    })
-}
-
 /// By `faer`.
 #[cfg(feature = "faer")]
 pub(crate) fn faer(unit: ArrayView2<'_, f32>, threads: NonZero<usize>) -> Vec<(u32, u32)> {
