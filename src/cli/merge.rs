@@ -66,8 +66,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
-    // Beside the connecting and the listing, which wait for the server; nothing waits for its end.
-    drop(std::thread::spawn(judge::prepare));
+    // Beside the connecting and the listing, which wait for the server. Nothing waits for its end, and
+    // without a thread it is done when it is needed.
+    drop(std::thread::Builder::new().spawn(judge::prepare));
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     pipeline.options.ask_again = args.ask_again;
     warn_of_names(context, &pipeline).await?;

@@ -1,4 +1,4 @@
-//! The one connection of a process.
+//! The one connection of a process; many records are read over a further one ([`super::direct`]).
 
 mod sentinel;
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use redis::aio::ConnectionManager;
 use redis::{ConnectionAddr, ConnectionInfo, Value};
 use secrecy::SecretString;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -19,7 +20,7 @@ use crate::store::expiry::Expiring;
 use crate::store::index::Storage;
 use crate::store::listing::Found;
 use crate::store::records::{self, Fetched};
-use crate::store::wire;
+use crate::store::{reply, wire};
 
 /// Keys that are read together, each with how it was found.
 pub(crate) type Chunk = Vec<(Vec<u8>, Found)>;
@@ -33,6 +34,9 @@ const AHEAD: usize = 3;
 
 /// Bytes that are read at once, about.
 const PIECE: usize = 256 << 10;
+
+/// Bytes of one answer after which it is left: with each piece, an answer is looked at from its start.
+const LONGEST: usize = 8 << 20;
 
 /// Where a direct connection leads to.
 #[derive(Clone, Debug)]
@@ -58,9 +62,11 @@ impl Direct {
         })
     }
 
-    /// Reads chunk after chunk, in order, and returns those that are left.
+    /// Reads chunk after chunk, in order, and returns those that are left: all of them where they are
+    /// few, or where the one connection, `conn`, leads to another server.
     pub(crate) async fn read(
         &self,
+        conn: &mut ConnectionManager,
         storage: Storage,
         expiring: Expiring,
         chunks: VecDeque<Chunk>,
@@ -69,7 +75,7 @@ impl Direct {
         if chunks.iter().map(Vec::len).sum::<usize>() < MANY {
             return chunks;
         }
-        let Ok(Ok(line)) = timeout(self.connect_timeout, self.open()).await else {
+        let Some(line) = self.open_to(conn).await else {
             return chunks;
         };
         let (send, mut read) = mpsc::channel(AHEAD);
@@ -81,6 +87,20 @@ impl Direct {
         // A task that panicked would leave nothing to go on with.
         left.await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    /// A connection to the server that `conn` leads to: a name may stand for several.
+    async fn open_to(&self, conn: &mut ConnectionManager) -> Option<Line> {
+        let opened = timeout(self.connect_timeout, self.open()).await;
+        let opened = opened.map_err(io::Error::from).flatten();
+        let mut line = opened.inspect_err(not_read).ok()?;
+        let told: Value = server_info().query_async(conn).await.ok()?;
+        line.send(&server_info().get_packed_command())
+            .await
+            .inspect_err(not_read)
+            .ok()?;
+        let answer = line.answers(1).await.inspect_err(not_read).ok()?.pop()?;
+        (run_id(&told)? == run_id(&answer)?).then_some(line)
     }
 
     async fn open(&self) -> io::Result<Line> {
@@ -105,9 +125,7 @@ impl Direct {
             settings.username().into_iter().for_each(|name| {
                 auth.arg(name);
             });
-            line.stream
-                .write_all(&auth.arg(password).get_packed_command())
-                .await?;
+            line.send(&auth.arg(password).get_packed_command()).await?;
             if line.answers(1).await?.first() != Some(&Value::Okay) {
                 return Err(io::ErrorKind::PermissionDenied.into());
             }
@@ -139,32 +157,39 @@ impl Line {
         mut chunks: VecDeque<Chunk>,
         send: mpsc::Sender<(Chunk, Vec<Fetched>)>,
     ) -> VecDeque<Chunk> {
-        let mut asked = 0;
-        while let Some(first) = chunks.front() {
-            let keys = first.len();
-            while let Some(chunk) = chunks.get(asked).filter(|_| asked < AHEAD) {
+        // Of the chunks that were asked for, how many answers each has.
+        let mut asked = VecDeque::new();
+        loop {
+            while let Some(chunk) = chunks.get(asked.len()).filter(|_| asked.len() < AHEAD) {
                 let names: Vec<&[u8]> = chunk.iter().map(|(key, _)| &**key).collect();
-                let commands = records::commands(storage, &names, expiring).get_packed_pipeline();
-                if self.stream.write_all(&commands).await.is_err() {
+                let commands = records::commands(storage, &names, expiring);
+                if let Err(error) = self.send(&commands.get_packed_pipeline()).await {
+                    not_read(&error);
                     return chunks;
                 }
-                asked += 1;
+                asked.push_back(commands.len());
             }
-            let Ok(answers) = self.answers(records::commands_of(keys, expiring)).await else {
+            let (Some(count), Some(keys)) = (asked.pop_front(), chunks.front().map(Vec::len))
+            else {
                 return chunks;
             };
-            let Ok(fetched) = records::fetched(storage, keys, expiring, answers) else {
+            let answers = self.answers(count).await.inspect_err(not_read).ok();
+            // What is wrong with an answer is for the other connection to say.
+            let fetched = |answers| records::fetched(storage, keys, expiring, answers).ok();
+            let Some(fetched) = answers.and_then(fetched) else {
                 return chunks;
             };
-            let Some(first) = chunks.pop_front() else {
+            let Some(chunk) = chunks.pop_front() else {
                 return chunks;
             };
-            asked -= 1;
-            if send.send((first, fetched)).await.is_err() {
+            if send.send((chunk, fetched)).await.is_err() {
                 return chunks;
             }
         }
-        chunks
+    }
+
+    async fn send(&mut self, commands: &[u8]) -> io::Result<()> {
+        timeout(self.timeout, self.stream.write_all(commands)).await?
     }
 
     /// The next answers.
@@ -176,6 +201,9 @@ impl Line {
                 Some((answer, length)) => {
                     answers.push(answer);
                     self.taken += length;
+                }
+                None if self.bytes.len() - self.taken > LONGEST => {
+                    return Err(io::ErrorKind::FileTooLarge.into());
                 }
                 None => self.more().await?,
             }
@@ -192,4 +220,22 @@ impl Line {
             _ => Ok(()),
         }
     }
+}
+
+/// Says why records are left to the other connection.
+fn not_read(error: &io::Error) {
+    tracing::debug!(%error, "records are read by the one connection");
+}
+
+fn server_info() -> redis::Cmd {
+    let mut info = redis::cmd("INFO");
+    info.arg("server");
+    info
+}
+
+/// The id that a server gives itself when it starts.
+fn run_id(info: &Value) -> Option<String> {
+    let info = reply::text(info)?;
+    let id = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+    id.map(|id| id.trim().to_owned())
 }

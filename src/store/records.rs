@@ -205,15 +205,7 @@ pub(crate) fn commands(storage: Storage, keys: &[&[u8]], expiring: Expiring) -> 
     pipe
 }
 
-/// How many [`commands`] there are for so many keys.
-pub(crate) fn commands_of(keys: usize, expiring: Expiring) -> usize {
-    match expiring {
-        Expiring::Maybe => 2 * keys,
-        Expiring::Nothing => keys,
-    }
-}
-
-/// What single keys hold, by the answers to [`commands`].
+/// What so many keys hold, by the answers to [`commands`].
 ///
 /// # Errors
 /// That of an answer, and [`StoreError::Protocol`].

@@ -3,7 +3,7 @@
 //! RESP3 answers in maps and says by `warning` when it is partial; RESP2 flattens the maps into
 //! arrays and is silent. memfold asks in RESP3; the flat form is understood for proxies.
 
-use redis::{RedisError, RedisResult, Value};
+use redis::{RedisError, RedisResult, ServerError, Value};
 
 use crate::store::StoreError;
 
@@ -31,7 +31,8 @@ impl Row {
 }
 
 /// An answer, or the error that the server gave in its place. The client's own `query_async` looks
-/// for errors also within answers, for which it takes each apart and puts it together again.
+/// for errors also within answers, for which it takes each apart and puts it together again;
+/// [`page`] looks for them as well.
 pub(crate) fn said(answer: Value) -> RedisResult<Value> {
     match answer {
         Value::ServerError(error) => Err(error.into()),
@@ -45,6 +46,9 @@ pub(crate) fn said(answer: Value) -> RedisResult<Value> {
 /// [`StoreError::Partial`] for any warning or error in it, [`StoreError::Protocol`] for a shape
 /// that is not known.
 pub(crate) fn page(value: &Value) -> Result<Page, StoreError> {
+    if let Some(error) = error_in(value) {
+        return Err(StoreError::Partial(error.to_string()));
+    }
     let Some([body, cursor]) = items(value) else {
         return Err(unknown("a page with a cursor"));
     };
@@ -53,6 +57,19 @@ pub(crate) fn page(value: &Value) -> Result<Page, StoreError> {
         rows: rows(body)?,
         cursor,
     })
+}
+
+/// The first error anywhere in an answer.
+fn error_in(value: &Value) -> Option<&ServerError> {
+    match value {
+        Value::ServerError(error) => Some(error),
+        Value::Array(values) | Value::Set(values) => values.iter().find_map(error_in),
+        Value::Map(pairs) => pairs
+            .iter()
+            .find_map(|(name, value)| error_in(name).or_else(|| error_in(value))),
+        Value::Attribute { data, .. } => error_in(data),
+        _ => None,
+    }
 }
 
 /// The cursor of an answer, as far as it can be seen, for giving it back after an error.
@@ -91,9 +108,6 @@ fn fields(row: &Value) -> Result<Row, StoreError> {
     let pairs = pairs(row).ok_or_else(|| unknown("a row of fields"))?;
     let mut fields = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
-        if let Value::ServerError(error) = value {
-            return Err(StoreError::Partial(error.to_string()));
-        }
         if let (Some(name), Some(value)) = (bytes(name), bytes(value)) {
             fields.push((name.to_vec(), value.to_vec()));
         }
@@ -102,9 +116,6 @@ fn fields(row: &Value) -> Result<Row, StoreError> {
 }
 
 fn refuse_warnings(body: &Value) -> Result<(), StoreError> {
-    if let Value::ServerError(error) = body {
-        return Err(StoreError::Partial(error.to_string()));
-    }
     for name in ["warning", "warnings"] {
         let Some(warning) = get(body, name) else {
             continue;
@@ -277,6 +288,37 @@ mod tests {
         let reply = resp3(vec![bulk("Timeout limit was reached")]);
         assert!(matches!(page(&reply), Err(StoreError::Partial(text)) if text.contains("Timeout")));
         assert_eq!(cursor_of(&reply), Some(7));
+    }
+
+    /// The module tells an error of a page that was begun within it, in either protocol.
+    #[test]
+    fn an_error_anywhere_is_an_error() {
+        let error = || redis::parse_redis_value(b"-ERR cut\r\n").unwrap();
+        let row = |value| map(vec![("extra_attributes", value)]);
+        let bodies = [
+            error(),
+            map(vec![
+                ("error", Value::Array(vec![error()])),
+                ("results", Value::Array(vec![])),
+            ]),
+            map(vec![(
+                "results",
+                Value::Array(vec![row(map(vec![("__key", error())]))]),
+            )]),
+            map(vec![(
+                "results",
+                Value::Array(vec![row(Value::Map(vec![(error(), bulk("x"))]))]),
+            )]),
+            Value::Array(vec![error()]),
+            Value::Array(vec![Value::Int(1), error()]),
+        ];
+        for body in bodies {
+            let answer = Value::Array(vec![body, Value::Int(0)]);
+            assert!(
+                matches!(page(&answer), Err(StoreError::Partial(text)) if text.contains("cut")),
+                "{answer:?}"
+            );
+        }
     }
 
     #[test]

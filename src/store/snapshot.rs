@@ -198,7 +198,10 @@ async fn read(
     };
     let mut chunks = chunks(keys, pace.chunk());
     if let Some(direct) = direct {
-        chunks = direct.read(storage, expiring, chunks, &mut take).await;
+        let conn = &mut conn.clone();
+        chunks = direct
+            .read(conn, storage, expiring, chunks, &mut take)
+            .await;
     }
     let reads = stream::iter(chunks).map(|chunk| {
         let mut conn = conn.clone();

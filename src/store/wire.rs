@@ -26,7 +26,7 @@ pub(crate) fn answer(bytes: &[u8]) -> Result<Option<(Value, usize)>, Malformed> 
         return Ok(None);
     };
     match bytes[0] {
-        b'$' => text(bytes),
+        b'$' => text(bytes, line),
         b'*' => texts(bytes, line),
         b':' => Ok(Some((Value::Int(number(&bytes[..line])?), line))),
         b'+' | b'-' => match redis::parse_redis_value(&bytes[..line]) {
@@ -48,19 +48,22 @@ fn line(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     }
 }
 
+/// The same of a line that must begin with `first`.
+fn line_of(first: u8, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    match bytes.first() {
+        Some(found) if *found != first => Err(Malformed),
+        _ => line(bytes),
+    }
+}
+
 /// The number of a whole line, after its first character.
 fn number(line: &[u8]) -> Result<i64, Malformed> {
     let digits = std::str::from_utf8(&line[1..line.len() - 2]).map_err(|_| Malformed)?;
     digits.parse().map_err(|_| Malformed)
 }
 
-fn text(bytes: &[u8]) -> Result<Option<(Value, usize)>, Malformed> {
-    let Some(line) = line(bytes)? else {
-        return Ok(None);
-    };
-    if bytes[0] != b'$' {
-        return Err(Malformed);
-    }
+/// A text whose length is said up to `line`.
+fn text(bytes: &[u8], line: usize) -> Result<Option<(Value, usize)>, Malformed> {
     let length = match number(&bytes[..line])? {
         -1 => return Ok(Some((Value::Nil, line))),
         length => usize::try_from(length).map_err(|_| Malformed)?,
@@ -86,7 +89,11 @@ fn texts(bytes: &[u8], line: usize) -> Result<Option<(Value, usize)>, Malformed>
     let mut texts = Vec::with_capacity(count.min(bytes.len()));
     let mut end = line;
     for _ in 0..count {
-        let Some((value, length)) = text(&bytes[end..])? else {
+        let rest = &bytes[end..];
+        let Some(line) = line_of(b'$', rest)? else {
+            return Ok(None);
+        };
+        let Some((value, length)) = text(rest, line)? else {
             return Ok(None);
         };
         texts.push(value);

@@ -125,9 +125,25 @@ async fn what_it_does_not_read_is_read_by_the_other() {
         assert_eq!(way.cuts(), 1, "{bytes}");
     }
     let nobody = Server::start_bare(&[]).url();
-    for url in [nobody, server.url_as("agent", "wrong")] {
+    let another = Server::start();
+    store(&mut another.connect().await, &Index::hash()).await;
+    for url in [nobody, server.url_as("agent", "wrong"), another.url()] {
+        let before = connections(&mut con).await;
         assert_same(&read(&mut con, Some(&direct(&url))).await, &expected);
+        let opened = connections(&mut con).await - before;
+        assert_eq!(opened, usize::from(url.contains("agent")), "{url}");
     }
+
+    // An answer that is too long for it.
+    let long = "x".repeat(9 << 20);
+    let _: () = redis::cmd("HSET")
+        .arg(&["memory:01000", "note", &long])
+        .query_async(&mut con)
+        .await
+        .unwrap();
+    let expected = read(&mut con, None).await;
+    let found = read(&mut con, Some(&direct(&server.url()))).await;
+    assert_same(&found, &expected);
 }
 
 #[tokio::test]
