@@ -38,15 +38,15 @@ pub(super) struct Dense<'a> {
 }
 
 impl<'a> Dense<'a> {
-    pub(super) fn new(rows: &'a Rows<'a>, order: Vec<usize>, threshold: f64) -> Self {
-        let whole = Self {
+    /// Of some rows, of which the `first` are to be compared with all later ones.
+    pub(super) fn new(rows: &'a Rows<'a>, order: Vec<usize>, first: usize, threshold: f64) -> Self {
+        let kept = enough(rows, &order[..first], threshold);
+        Self {
             rows,
             threshold,
-            kept: rows.dims,
+            kept,
             order,
-        };
-        let kept = whole.enough();
-        Self { kept, ..whole }
+        }
     }
 
     /// With so many dimensions, whether that is worth it or not.
@@ -65,60 +65,12 @@ impl<'a> Dense<'a> {
         }
     }
 
-    /// How many dimensions are best multiplied.
-    fn enough(&self) -> usize {
-        let dims = self.rows.dims;
-        if self.order.len() < LEAST_ROWS {
-            return dims;
-        }
-        let step = (self.order.len() / SAMPLE).max(1);
-        let sample: Vec<usize> = self.order.iter().copied().step_by(step).collect();
-        let pairs = (sample.len() * (sample.len() - 1) / 2) as f64;
-        let costs = PARTS.map(|part| {
-            let kept = (dims / part).max(1);
-            let mut passing = 0;
-            let of_sample = Self {
-                kept,
-                order: sample.clone(),
-                ..*self
-            };
-            of_sample.scan_tiles(0..sample.len(), &mut |_, _| passing += 1);
-            let distances = passing as f64 / pairs * COST_OF_DISTANCE * dims as f64;
-            (kept as f64 + distances, kept)
-        });
-        let best = costs.into_iter().min_by(|x, y| x.0.total_cmp(&y.0));
-        best.filter(|(cost, _)| *cost < dims as f64)
-            .map_or(dims, |(_, kept)| kept)
-    }
-
-    /// Bounds what is off in a product as computed: the rounding of the rows to length 1, of their
-    /// products and of the rests' lengths to f32.
+    /// The least product as computed that a pair within the threshold may have. Off are the rounding of
+    /// the rows to length 1, of their products and of the rests' lengths to f32 (each below `gamma`);
+    /// and a rest that is nearly nothing, being a root of a difference in f64, by 10⁻⁷ at most for a
+    /// hundred dimensions, which is far below what `gamma` has to spare there.
     fn floor(&self) -> f32 {
         (1.0 - self.threshold - 2.0 * gamma(self.kept) - 1e-6) as f32
-    }
-
-    fn scan_tiles(&self, band: Range<usize>, found: &mut dyn FnMut(usize, usize)) {
-        let floor = self.floor();
-        for top in band.clone().step_by(TILE) {
-            let left = self.tile(top..band.end.min(top + TILE));
-            for start in (top..self.order.len()).step_by(TILE) {
-                let right = self.tile(start..self.order.len().min(start + TILE));
-                let mut products = left.rests(&right);
-                general_mat_mul(1.0, &left.heads, &right.heads.t(), 1.0, &mut products);
-                for (row, products) in products.outer_iter().enumerate() {
-                    let first = (top + row + 1).saturating_sub(start).min(products.len());
-                    // Rarely is there any, and the greatest is soon found.
-                    if products.fold(f32::MIN, |most, &product| most.max(product)) < floor {
-                        continue;
-                    }
-                    for (column, &product) in products.iter().enumerate().skip(first) {
-                        if product >= floor {
-                            found(self.order[top + row], self.order[start + column]);
-                        }
-                    }
-                }
-            }
-        }
     }
 
     fn tile(&self, slots: Range<usize>) -> Tile {
@@ -144,13 +96,60 @@ impl<'a> Dense<'a> {
     }
 }
 
+/// How many dimensions are best multiplied to compare `used` with all others.
+fn enough(rows: &Rows<'_>, used: &[usize], threshold: f64) -> usize {
+    let dims = rows.dims;
+    if used.len() < LEAST_ROWS {
+        return dims;
+    }
+    let step = (used.len() / SAMPLE).max(1);
+    let sample: Vec<usize> = used.iter().copied().step_by(step).collect();
+    let pairs = (sample.len() * (sample.len() - 1) / 2) as f64;
+    let costs = PARTS.map(|part| {
+        let kept = (dims / part).max(1);
+        let mut passing = 0;
+        let tried = Dense {
+            rows,
+            order: sample.clone(),
+            threshold,
+            kept,
+        };
+        tried.scan(0..sample.len(), &mut |_, _| passing += 1);
+        let distances = f64::from(passing) / pairs * COST_OF_DISTANCE * dims as f64;
+        (kept as f64 + distances, kept)
+    });
+    let best = costs.into_iter().min_by(|x, y| x.0.total_cmp(&y.0));
+    let best = best.filter(|(cost, _)| *cost < dims as f64);
+    best.map_or(dims, |(_, kept)| kept)
+}
+
 impl Pass for Dense<'_> {
     fn band(&self) -> usize {
         TILE
     }
 
     fn scan(&self, band: Range<usize>, found: &mut dyn FnMut(usize, usize)) {
-        self.scan_tiles(band, found);
+        let floor = self.floor();
+        for top in band.clone().step_by(TILE) {
+            let left = self.tile(top..band.end.min(top + TILE));
+            for start in (top..self.order.len()).step_by(TILE) {
+                let right = self.tile(start..self.order.len().min(start + TILE));
+                let mut products = left.rests(&right);
+                general_mat_mul(1.0, &left.heads, &right.heads.t(), 1.0, &mut products);
+                for (row, products) in products.outer_iter().enumerate() {
+                    let first = (top + row + 1).saturating_sub(start).min(products.len());
+                    // Rarely is there any, and the greatest is soon found.
+                    if products.fold(f32::MIN, |most, &product| most.max(product)) < floor {
+                        continue;
+                    }
+                    for (column, &product) in products.iter().enumerate().skip(first) {
+                        if product >= floor {
+                            found(self.order[top + row], self.order[start + column]);
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

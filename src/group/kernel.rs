@@ -145,7 +145,8 @@ impl Kernel {
     }
 }
 
-/// The kernels in plain Rust.
+/// The kernels in plain Rust, which the others are checked against; a join that has only these is done
+/// without codes.
 mod portable {
     use super::{Block, COLUMNS, Panel, ROWS, STEP, cut};
 

@@ -20,14 +20,30 @@ const LEAST_ROWS: usize = 2_048;
 /// From how many rows on it is asked whether it pays to look for better directions.
 const LEAST_TURNED: usize = 16_384;
 
-/// Rows by which it is seen whether sketches pay, and rows from which their directions are taken.
-const SAMPLES: [usize; 2] = [512, 1_024];
+/// Rows by which it is seen whether sketches pay.
+const SAMPLE: usize = 512;
+
+/// Rows from which the directions of sketches are taken.
+const SAMPLE_FOR_TURNING: usize = 1_024;
+
+/// So many times fewer rows than there are, at least, so that comparing a sample takes a small part
+/// of the time.
+const FEWER: usize = 8;
 
 /// Lengths of sketches that are tried, of which the last is the greatest.
 const LENGTHS: [usize; 3] = [32, 64, 128];
 
 /// Sketches of the first dimensions that are tried: of so many parts of all.
 const PARTS: [usize; 3] = [4, 3, 2];
+
+/// A sketch of so many numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sketch {
+    /// Of the first dimensions.
+    First(usize),
+    /// Of the directions in which the rows are longest.
+    Turned(usize),
+}
 
 /// The rows that take part as codes. Every pair of rows within the threshold passes.
 pub(super) struct Screen {
@@ -60,20 +76,17 @@ impl Screen {
         }
     }
 
-    /// With sketches, whether they are worth it or not: of the `first` dimensions, or of the longest
-    /// directions; without, where no basis is good enough.
+    /// With a sketch, whether it is worth it or not; without, where no basis is good enough.
     pub(super) fn forced(
         rows: &Rows<'_>,
         order: Vec<usize>,
         threshold: f64,
-        length: usize,
-        first: bool,
+        sketch: Sketch,
     ) -> Self {
-        let (sample, all) = (sample(rows, &order, SAMPLES[1]), order.len());
-        let basis = if first {
-            Basis::first(length)
-        } else {
-            Some(Basis::of(&sample, length))
+        let (sample, all) = (sample(rows, &order, SAMPLE_FOR_TURNING), order.len());
+        let basis = match sketch {
+            Sketch::First(length) => Basis::first(length, rows.dims),
+            Sketch::Turned(length) => Some(Basis::of(&sample, length)),
         };
         match basis.and_then(|basis| Plan::on(basis, &sample)) {
             Some(plan) => Self::sketched(rows, order, all, threshold, &plan),
@@ -165,12 +178,14 @@ impl Plan {
         if used.len() < LEAST_ROWS {
             return None;
         }
-        let turns = used.len() >= LEAST_TURNED;
-        let sample = sample(rows, used, SAMPLES[usize::from(turns)]);
         let mut bases = firsts(rows.dims);
-        if turns {
+        let sample = if used.len() < LEAST_TURNED {
+            sample(rows, used, SAMPLE)
+        } else {
+            let sample = sample(rows, used, SAMPLE_FOR_TURNING);
             bases.extend(turned(&sample));
-        }
+            sample
+        };
         let mut best = (rows.dims as f64, None);
         for basis in bases {
             let Some(plan) = Self::on(basis, &sample) else {
@@ -208,7 +223,9 @@ impl Plan {
 fn firsts(dims: usize) -> Vec<Basis> {
     let lengths = PARTS.map(|part| (dims / part).next_multiple_of(STEP));
     let shorter = lengths.into_iter().filter(|&length| length < dims);
-    shorter.filter_map(Basis::first).collect()
+    shorter
+        .filter_map(|length| Basis::first(length, dims))
+        .collect()
 }
 
 /// The directions in which a sample is longest, in each length that is tried.
@@ -223,9 +240,9 @@ fn turned(sample: &Array2<f32>) -> Vec<Basis> {
     lengths.iter().map(shortened).collect()
 }
 
-/// Some of the rows, in length 1: few enough that comparing them takes a small part of the time.
+/// Some of the rows, in length 1.
 fn sample(rows: &Rows<'_>, used: &[usize], most: usize) -> Array2<f32> {
-    let step = (used.len() / most).max(8);
+    let step = (used.len() / most).max(FEWER);
     let chosen: Vec<usize> = used.iter().copied().step_by(step).collect();
     let mut sample = select(rows, &chosen);
     for (mut row, &at) in sample.outer_iter_mut().zip(&chosen) {

@@ -58,10 +58,11 @@ impl Basis {
         }
     }
 
-    /// The first dimensions, for sketches of `length` numbers; `None` if that is too short for any.
-    pub(super) fn first(length: usize) -> Option<Self> {
+    /// The first of so many dimensions, for sketches of `length` numbers; `None` if that is too short
+    /// for any.
+    pub(super) fn first(length: usize, dims: usize) -> Option<Self> {
         let kept = length.checked_sub(REST).filter(|&kept| kept > 0);
-        kept.map(Self::First)
+        kept.map(|kept| Self::First(kept.min(dims)))
     }
 
     /// How far, relative to the lengths, the product of two sketches may be below that of their
@@ -298,7 +299,7 @@ mod tests {
                 row /= square.sqrt() as f32;
             }
             let basis = if first {
-                Basis::first(length.min(d + REST)).unwrap()
+                Basis::first(length, d).unwrap()
             } else {
                 Basis::of(&sample, length)
             };
