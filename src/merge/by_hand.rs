@@ -1,8 +1,6 @@
 //! A text that a person writes for a group: verified as an LLM's would be, with the difference that
 //! the person may know better. Writes nothing.
 
-use std::time::Instant;
-
 use super::ask::{Group, Sources};
 use super::draft::{Candidate, Draft};
 use super::judged::Part;
@@ -86,7 +84,6 @@ impl Pipeline {
             candidates: Vec::new(),
             snapshot,
             space,
-            grouped_at: Instant::now(),
         };
         let memory = |row: usize| &draft.snapshot.memories[row];
         let Some(partition) = rows.first().map(|&row| memory(row).partition.clone()) else {

@@ -38,8 +38,29 @@ pub(super) struct Draft {
     pub(super) candidates: Vec<Candidate>,
     pub(super) snapshot: Snapshot,
     pub(super) space: Space,
+}
+
+/// A draft, and the comparison that it was made from.
+pub(super) struct Drafted {
+    pub(super) draft: Draft,
+    /// What was remembered of the comparison before.
+    known: Known,
+    /// What distances depend on beside the memories.
+    space: String,
+    compared: Compared,
     /// When the groups were known and their judging began.
-    pub(super) grouped_at: Instant,
+    grouped_at: Instant,
+}
+
+impl Drafted {
+    /// What is to be remembered of the comparison: nothing where that is not worth it or remembered
+    /// already.
+    pub(super) fn to_remember(&self) -> Option<Known> {
+        let memories = &self.draft.snapshot.memories;
+        let now_known = || Known::of(&self.space, memories, &self.compared);
+        let now_known = (memories.len() >= Known::WORTH_IT).then(now_known);
+        now_known.filter(|now_known| *now_known != self.known)
+    }
 }
 
 impl Draft {
@@ -196,7 +217,7 @@ impl Pipeline {
         progress: &dyn Progress,
     ) -> Result<Draft, MergeError> {
         let snapshot = self.read(user, progress).await?;
-        Ok(self.draft_of(snapshot, false, progress).await?.0)
+        Ok(self.draft_of(snapshot, progress).await?.draft)
     }
 
     /// Reads the user.
@@ -219,33 +240,29 @@ impl Pipeline {
         Ok(snapshot)
     }
 
-    /// Groups and judges what was read, unless the layout objects to merging now. If asked, also what
-    /// is to `remember` of the comparison, if it is worth it and not remembered already.
+    /// Groups and judges what was read, unless the layout objects to merging now.
     #[tracing::instrument(level = "debug", name = "compare", skip_all, fields(memories = snapshot.memories.len()))]
     pub(super) async fn draft_of(
         &self,
         snapshot: Snapshot,
-        remember: bool,
         progress: &dyn Progress,
-    ) -> Result<(Draft, Option<Known>), MergeError> {
+    ) -> Result<Drafted, MergeError> {
         progress.phase("comparing", 0);
         let start = Instant::now();
         self.check_concerns().await?;
-        let worth_it = snapshot.memories.len() >= Known::WORTH_IT;
         let mut known = Known::default();
-        if worth_it {
+        if snapshot.memories.len() >= Known::WORTH_IT {
             let partition = self.partition(&snapshot.user);
             let bytes = store::compared(&mut self.conn.clone(), &partition).await?;
             known = Known::from_bytes(&bytes.unwrap_or_default());
         }
         let stations = self.stations();
-        let remember = remember && worth_it;
-        let drafted = stations.draft(&self.index.name, snapshot, known, remember);
-        let (mut draft, now_known) = drafted.await?;
-        self.drop_vetoed(&mut draft).await?;
-        progress.took(Stage::Comparing, draft.grouped_at.duration_since(start));
-        progress.took(Stage::Judging, draft.grouped_at.elapsed());
-        Ok((draft, now_known))
+        let mut drafted = stations.draft(&self.index.name, snapshot, known).await?;
+        self.drop_vetoed(&mut drafted.draft).await?;
+        let grouped_at = drafted.grouped_at;
+        progress.took(Stage::Comparing, grouped_at.duration_since(start));
+        progress.took(Stage::Judging, grouped_at.elapsed());
+        Ok(drafted)
     }
 
     /// Merges that were undone are not proposed again while their members say the same, nor larger
@@ -337,15 +354,13 @@ impl Candidate {
 }
 
 impl Stations {
-    /// Groups and judges the memories of a snapshot. If that is to `remember`, also what is known of
-    /// them now, if that is anything else than what was `known`.
+    /// Groups and judges the memories of a snapshot, of which some comparisons are `known`.
     pub(super) async fn draft(
         &self,
         index: &str,
         snapshot: Snapshot,
         known: Known,
-        remember: bool,
-    ) -> Result<(Draft, Option<Known>), MergeError> {
+    ) -> Result<Drafted, MergeError> {
         let asks = self.llm.is_some();
         let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
         let draft = Draft {
@@ -353,29 +368,20 @@ impl Stations {
             candidates: Vec::new(),
             snapshot,
             space,
-            grouped_at: Instant::now(),
         };
         // On a thread of its own: comparing thousands of memories takes seconds, in which a task
         // would hold up whatever else this thread has to do, such as renewing leases.
         let this = self.clone();
-        let compared =
-            tokio::task::spawn_blocking(move || this.compare(draft, &known, remember)).await;
+        let compared = tokio::task::spawn_blocking(move || this.compare(draft, known)).await;
         compared.map_err(|error| MergeError::Internal(error.to_string()))?
     }
 
     /// Groups and judges.
-    fn compare(
-        &self,
-        mut draft: Draft,
-        known: &Known,
-        remember: bool,
-    ) -> Result<(Draft, Option<Known>), MergeError> {
+    fn compare(&self, mut draft: Draft, known: Known) -> Result<Drafted, MergeError> {
         let space = self.space(&draft);
         let mut compared = known.among(&space, &draft.snapshot.memories);
         let (found, conflicts) = self.groups(&mut draft, &mut compared)?;
-        let now_known = || Known::of(&space, &draft.snapshot.memories, &compared);
-        let now_known = remember.then(now_known);
-        draft.grouped_at = Instant::now();
+        let grouped_at = Instant::now();
         let settled = self.settle(&mut draft, conflicts);
         let mut groups = Vec::new();
         for mut rows in found {
@@ -400,7 +406,13 @@ impl Stations {
                 }
             }
         }
-        Ok((draft, now_known.filter(|now_known| now_known != known)))
+        Ok(Drafted {
+            draft,
+            known,
+            space,
+            compared,
+            grouped_at,
+        })
     }
 
     /// What distances depend on beside the memories.

@@ -329,8 +329,8 @@ impl Stations {
     /// # Errors
     /// [`MergeError`]: the embedder, or none where one is needed.
     pub async fn plan(&self, index: &str, snapshot: Snapshot) -> Result<Plan, MergeError> {
-        let drafted = self.draft(index, snapshot, Known::default(), false);
-        let (mut draft, _) = drafted.await?;
+        let drafted = self.draft(index, snapshot, Known::default());
+        let mut draft = drafted.await?.draft;
         let candidates = std::mem::take(&mut draft.candidates);
         let asked: Vec<Asked> = stream::iter(&candidates)
             .map(|candidate| {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sha1::{Digest as _, Sha1};
 
-use super::draft::Draft;
+use super::draft::Drafted;
 use super::known::Known;
 use super::run::{Ended, Run};
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, Stage, TtlRule};
@@ -206,13 +206,14 @@ impl Pipeline {
             drafted = self.draft_unless(user, known, progress) => drafted?,
             () = self.stop() => return Ok(Pass::Stopped),
         };
-        let (digest, Some((mut draft, known))) = drafted else {
+        let (digest, Some(drafted)) = drafted else {
             return Ok(Pass::Unchanged);
         };
         let start = Instant::now();
-        if let Some(known) = known {
+        if let Some(known) = drafted.to_remember() {
             self.remember_compared(lease, user, &known).await?;
         }
+        let mut draft = drafted.draft;
         let recalled = self.recall(&mut draft, &state.verdicts);
         let mut deferred = 0;
         match self.options.llm_batch {
@@ -248,7 +249,7 @@ impl Pipeline {
         user: &str,
         known: Option<&Digest>,
         progress: &dyn Progress,
-    ) -> Result<(Digest, Option<(Draft, Option<Known>)>), MergeError> {
+    ) -> Result<(Digest, Option<Drafted>), MergeError> {
         let snapshot = self.read(user, progress).await?;
         let vetoes = vetoes(&mut self.conn.clone(), &self.partition(user)).await?;
         let digest = self.digest(&snapshot, &vetoes);
@@ -258,7 +259,7 @@ impl Pipeline {
         if self.options.llm_batch.is_some() {
             self.trim_vetoes(&snapshot).await?;
         }
-        let drafted = self.draft_of(snapshot, true, progress).await?;
+        let drafted = self.draft_of(snapshot, progress).await?;
         Ok((digest, Some(drafted)))
     }
 
