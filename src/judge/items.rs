@@ -129,13 +129,13 @@ impl Rest {
         mut read: impl FnMut(&Captures<'_>, &str, &str) -> Option<Vec<Item>>,
     ) -> Vec<Item> {
         let mut items = Vec::new();
-        let mut found = pattern.captures_iter(&self.text).peekable();
-        if found.peek().is_none() {
+        let mut matches = pattern.captures_iter(&self.text).peekable();
+        if matches.peek().is_none() {
             return items;
         }
         let mut rest = String::with_capacity(self.text.len());
         let mut done = 0;
-        for captures in found {
+        for captures in matches {
             let Some(all) = captures.get(0) else { continue };
             let (before, after) = (&self.text[..all.start()], &self.text[all.end()..]);
             if let Some(found) = read(&captures, before, after) {

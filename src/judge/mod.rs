@@ -336,10 +336,9 @@ impl Reading {
         let stays =
             |last: &Self, first: &Self| last.said_at >= first.said_at && last.contains(first);
         match (here, there) {
-            (false, false) => false,
             (true, false) => !stays(self, other),
             (false, true) => !stays(other, self),
-            (true, true) => true,
+            _ => true,
         }
     }
 
