@@ -1,4 +1,4 @@
-//! A further connection for reading many records, whose answers are taken apart by [`wire`].
+//! A further connection for reading many records, whose answers `store/wire.rs` takes apart.
 //!
 //! It only speeds up what the one connection of the process can do as well: whatever it does not
 //! read, for any reason, is left to that one, which then also says what is wrong.
