@@ -30,7 +30,7 @@ const MANY: usize = 2_000;
 
 /// Chunks that are asked for before the first of them is answered, and chunks that were read and
 /// wait for whoever takes them.
-const AHEAD: usize = 3;
+const AHEAD: usize = 2;
 
 /// Bytes that are read at once, about.
 const PIECE: usize = 256 << 10;
