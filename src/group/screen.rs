@@ -83,7 +83,7 @@ impl Screen {
         threshold: f64,
         sketch: Sketch,
     ) -> Self {
-        let (sample, all) = (sample(rows, &order, SAMPLE_FOR_TURNING, 0), order.len());
+        let (sample, all) = (sample(rows, &order, SAMPLE_FOR_TURNING), order.len());
         let basis = match sketch {
             Sketch::First(length) => Basis::first(length, rows.dims),
             Sketch::Turned(length) => Some(Basis::of(&sample, length)),
@@ -178,14 +178,14 @@ impl Plan {
         if used.len() < LEAST_ROWS {
             return None;
         }
-        let turns = used.len() >= LEAST_TURNED;
-        let size = if turns { SAMPLE_FOR_TURNING } else { SAMPLE };
         let mut bases = firsts(rows.dims);
-        if turns {
-            bases.extend(turned(&sample(rows, used, size, 0)));
-        }
-        // Directions fit the rows that they were taken from better than others.
-        let sample = sample(rows, used, size, 1);
+        let sample = if used.len() < LEAST_TURNED {
+            sample(rows, used, SAMPLE)
+        } else {
+            let sample = sample(rows, used, SAMPLE_FOR_TURNING);
+            bases.extend(turned(&sample));
+            sample
+        };
         let mut best = (rows.dims as f64, None);
         for basis in bases {
             let Some(plan) = Self::on(basis, &sample) else {
@@ -240,11 +240,10 @@ fn turned(sample: &Array2<f32>) -> Vec<Basis> {
     lengths.iter().map(shortened).collect()
 }
 
-/// Some of the rows from the one at `start` on, in length 1. Samples from different starts have no
-/// row in common.
-fn sample(rows: &Rows<'_>, used: &[usize], most: usize, start: usize) -> Array2<f32> {
+/// Some of the rows, in length 1.
+fn sample(rows: &Rows<'_>, used: &[usize], most: usize) -> Array2<f32> {
     let step = (used.len() / most).max(FEWER);
-    let chosen: Vec<usize> = used.iter().copied().skip(start).step_by(step).collect();
+    let chosen: Vec<usize> = used.iter().copied().step_by(step).collect();
     let mut sample = select(rows, &chosen);
     for (mut row, &at) in sample.outer_iter_mut().zip(&chosen) {
         row /= rows.square(at).sqrt() as f32;
