@@ -10,19 +10,11 @@ use ndarray::Array2;
 use ndarray::linalg::general_mat_mul;
 
 use super::join::{Pass, Rows};
+use super::screen::{LEAST_ROWS, PARTS, SAMPLE};
 use super::sketch::gamma;
 
 /// Rows that are compared with as many others at once: their product stays in a second-level cache.
 const TILE: usize = 192;
-
-/// Rows of which it is tried how many dimensions are enough.
-const SAMPLE: usize = 512;
-
-/// Rows below which trying costs more than it saves.
-const LEAST_ROWS: usize = 2_048;
-
-/// Parts of the dimensions that are tried.
-const PARTS: [usize; 3] = [4, 3, 2];
 
 /// What an exact distance costs a dimension, in products of f32 (measured).
 const COST_OF_DISTANCE: f64 = 64.0;

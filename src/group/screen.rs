@@ -14,14 +14,15 @@ use super::threads;
 /// second-level cache.
 const BAND_BYTES: usize = 256 << 10;
 
-/// From how many rows on it is asked whether sketches of the first dimensions pay: a smaller join is done sooner.
-const LEAST_ROWS: usize = 2_048;
+/// From how many rows on it is asked whether the first dimensions are enough: a smaller join is done
+/// sooner.
+pub(super) const LEAST_ROWS: usize = 2_048;
 
 /// From how many rows on it is asked whether it pays to look for better directions.
 const LEAST_TURNED: usize = 16_384;
 
-/// Rows by which it is seen whether sketches pay.
-const SAMPLE: usize = 512;
+/// Rows by which that is seen.
+pub(super) const SAMPLE: usize = 512;
 
 /// Rows from which the directions of sketches are taken.
 const SAMPLE_FOR_TURNING: usize = 1_024;
@@ -33,8 +34,8 @@ const FEWER: usize = 8;
 /// Lengths of sketches that are tried, of which the last is the greatest.
 const LENGTHS: [usize; 3] = [32, 64, 128];
 
-/// Sketches of the first dimensions that are tried: of so many parts of all.
-const PARTS: [usize; 3] = [4, 3, 2];
+/// How many first dimensions are tried: of so many parts of all.
+pub(super) const PARTS: [usize; 3] = [4, 3, 2];
 
 /// A sketch of so many numbers.
 #[derive(Clone, Copy, Debug)]
