@@ -23,10 +23,8 @@ pub(super) struct Results<'a> {
     memories: usize,
     /// What the merges did to their memories.
     quality: Quality,
-    /// What the run cost the server, if asked.
-    server: Option<json::Server>,
-    /// What it took before the first user, if asked.
-    starting: Duration,
+    /// The figures of the run, if asked.
+    stats: Option<json::Stats>,
     /// Whether the next user was named: it is no error if one that the index named is gone by now.
     pub(super) named: bool,
     /// Shared ids that were found and left out.
@@ -48,8 +46,7 @@ impl<'a> Results<'a> {
             first: true,
             memories: 0,
             quality: Quality::default(),
-            server: None,
-            starting: Duration::ZERO,
+            stats: None,
             named: true,
             left_out: Vec::new(),
             exit: Exit::Done,
@@ -128,12 +125,18 @@ impl<'a> Results<'a> {
 
     /// Tells what the run cost the server, what its merges did to their memories, and where the time went.
     pub(super) fn cost(&mut self, cost: Cost, starting: Duration) {
-        let server = json::Server::new(cost, self.memories);
-        self.note(&self.quality.to_string());
-        self.note(&server.to_string());
-        self.note(&self.seconds(starting).to_string());
-        self.server = Some(server);
-        self.starting = starting;
+        let stats = json::Stats {
+            server: json::Server::new(cost, self.memories),
+            quality: self.quality,
+            seconds: json::Seconds {
+                starting: starting.as_secs_f64(),
+                stages: self.progress.stages(),
+            },
+        };
+        self.note(&stats.quality.to_string());
+        self.note(&stats.server.to_string());
+        self.note(&stats.seconds.to_string());
+        self.stats = Some(stats);
     }
 
     /// Tells which shared ids are left out.
@@ -159,23 +162,11 @@ impl<'a> Results<'a> {
     pub(super) fn finish(self) -> anyhow::Result<Exit> {
         self.progress.clear();
         if self.json {
-            let stats = self.server.map(|server| json::Stats {
-                server,
-                quality: self.quality,
-                seconds: self.seconds(self.starting),
-            });
             self.context
                 .out
-                .piece(&self.document.end(stats, &self.left_out)?)?;
+                .piece(&self.document.end(self.stats, &self.left_out)?)?;
         }
         Ok(self.exit)
-    }
-
-    fn seconds(&self, starting: Duration) -> json::Seconds {
-        json::Seconds {
-            starting: starting.as_secs_f64(),
-            stages: self.progress.stages(),
-        }
     }
 
     async fn report(
