@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
+use crate::support::model::{embeddings, texts};
+
 const KEY: &str = "sk-very-secret";
 
 fn settings(server: &MockServer) -> HttpSettings {
@@ -30,19 +32,8 @@ fn vector(text: &str) -> [f32; 3] {
     [text.chars().count() as f32, 1.0, 0.5]
 }
 
-fn texts(request: &Request) -> Vec<String> {
-    let body: Value = request.body_json().unwrap();
-    let texts = body.get("input").or(body.get("inputs")).unwrap();
-    serde_json::from_value(texts.clone()).unwrap()
-}
-
 fn embeds(request: &Request) -> ResponseTemplate {
-    let data: Vec<Value> = texts(request)
-        .iter()
-        .enumerate()
-        .map(|(index, text)| json!({ "index": index, "embedding": vector(text) }))
-        .collect();
-    ResponseTemplate::new(200).set_body_json(json!({ "object": "list", "data": data }))
+    embeddings(request, vector)
 }
 
 async fn replying(reply: impl wiremock::Respond + 'static) -> MockServer {

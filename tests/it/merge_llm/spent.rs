@@ -6,6 +6,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::*;
+use crate::support::model;
 
 const MEMORIES: usize = 1_000;
 const GROUPS: usize = 100;
@@ -52,28 +53,16 @@ fn vector(text: &str) -> Vec<f32> {
 /// A server of the model.
 async fn model_server() -> MockServer {
     let server = MockServer::start().await;
-    let embeds = |request: &Request| {
-        let data: Vec<Value> = asked(request)
-            .iter()
-            .enumerate()
-            .map(|(index, text)| json!({ "index": index, "embedding": vector(text) }))
-            .collect();
-        ResponseTemplate::new(200).set_body_json(json!({ "object": "list", "data": data }))
-    };
+    let embeds = |request: &Request| model::embeddings(request, vector);
     let any = Mock::given(method("POST"));
     any.respond_with(embeds).mount(&server).await;
     server
 }
 
-fn asked(request: &Request) -> Vec<String> {
-    let body: Value = request.body_json().unwrap();
-    serde_json::from_value(body["input"].clone()).unwrap()
-}
-
 /// The texts that were embedded since the last time.
 async fn embedded(model: &MockServer, before: &mut usize) -> Vec<String> {
     let requests = model.received_requests().await.unwrap();
-    let texts = requests[*before..].iter().flat_map(asked).collect();
+    let texts = requests[*before..].iter().flat_map(model::texts).collect();
     *before = requests.len();
     texts
 }
