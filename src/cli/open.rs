@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline};
-use crate::store::connect::{ConnectOptions, TlsFiles, connect};
+use crate::store::connect::{self, ConnectOptions, TlsFiles};
 use crate::store::direct::Direct;
 use crate::store::events::Changed;
 use crate::store::index::{IndexFacts, index_facts};
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The connection to the store.
 pub(super) async fn store(settings: &Settings) -> Result<ConnectionManager, StoreError> {
-    store_with(settings, None).await
+    Ok(store_with(settings, None).await?.0)
 }
 
 /// A connection that notes which keys change, once it is told which to follow.
@@ -36,24 +36,16 @@ pub(super) async fn events(
     settings: &Settings,
 ) -> Result<(Changed, ConnectionManager), StoreError> {
     let changed = Changed::default();
-    let conn = store_with(settings, Some(changed.clone())).await?;
+    let (conn, _) = store_with(settings, Some(changed.clone())).await?;
     Ok((changed, conn))
 }
 
 async fn store_with(
     settings: &Settings,
     changed: Option<Changed>,
-) -> Result<ConnectionManager, StoreError> {
+) -> Result<(ConnectionManager, Option<Direct>), StoreError> {
     let options = ConnectOptions {
         changed,
-        ..connect_options(settings)
-    };
-    connect(&settings.redis_url.expose().into(), &options).await
-}
-
-fn connect_options(settings: &Settings) -> ConnectOptions {
-    ConnectOptions {
-        changed: None,
         response_timeout: settings.redis_timeout,
         connect_timeout: settings.redis_timeout.min(CONNECT_TIMEOUT),
         password_file: settings.redis_password_file.clone(),
@@ -62,7 +54,8 @@ fn connect_options(settings: &Settings) -> ConnectOptions {
             cert: settings.redis_tls_cert.clone(),
             key: settings.redis_tls_key.clone(),
         },
-    }
+    };
+    connect::open(&settings.redis_url.expose().into(), &options).await
 }
 
 /// The layout of the settings over an index.
@@ -250,10 +243,19 @@ pub(super) async fn worker_pipeline(
     nli: Option<Arc<Nli>>,
 ) -> anyhow::Result<Pipeline> {
     let llm = llm(settings)?;
-    let mut conn = store(settings).await?;
+    let (mut conn, direct) = store_with(settings, None).await?;
     let index = index_facts(&mut conn, settings.index()).await?;
     let functions = Functions::load(&mut conn).await?;
-    assemble(settings, conn, index, functions, embedder, nli, llm).await
+    assemble(
+        settings,
+        (conn, direct),
+        index,
+        functions,
+        embedder,
+        nli,
+        llm,
+    )
+    .await
 }
 
 /// The embedding model, where the settings need one: loading it takes longer than planning 10,000
@@ -277,7 +279,7 @@ pub(super) async fn pipeline(
 ) -> anyhow::Result<Pipeline> {
     let settings = &context.settings;
     let llm = llm(settings)?;
-    let mut conn = store(settings).await?;
+    let (mut conn, direct) = store_with(settings, None).await?;
     let index = index_facts(&mut conn, index).await?;
     let functions = if writes {
         Functions::load(&mut conn).await?
@@ -286,14 +288,23 @@ pub(super) async fn pipeline(
     };
     let embedder = needed_embedder(settings).await?;
     let nli = nli(settings)?;
-    let mut pipeline = assemble(settings, conn, index, functions, embedder, nli, llm).await?;
+    let mut pipeline = assemble(
+        settings,
+        (conn, direct),
+        index,
+        functions,
+        embedder,
+        nli,
+        llm,
+    )
+    .await?;
     pipeline.options.stop = Arc::clone(&context.stopping);
     Ok(pipeline)
 }
 
 async fn assemble(
     settings: &Settings,
-    mut conn: ConnectionManager,
+    (mut conn, direct): (ConnectionManager, Option<Direct>),
     index: IndexFacts,
     functions: Functions,
     embedder: Option<Arc<dyn Embedder>>,
@@ -306,10 +317,9 @@ async fn assemble(
         check_after,
         ..merge_options(settings, embedder.as_deref())
     };
-    let url = settings.redis_url.expose().into();
     Ok(Pipeline {
         conn,
-        direct: Direct::of(&url, &connect_options(settings)),
+        direct,
         functions,
         index,
         layout,

@@ -13,6 +13,7 @@ use redis::{
 use secrecy::{ExposeSecret, SecretString};
 
 use self::sentinel::Sentinels;
+use crate::store::direct::Direct;
 use crate::store::events::Changed;
 use crate::store::{StoreError, reply};
 use crate::tls;
@@ -55,7 +56,20 @@ impl Default for ConnectOptions {
     }
 }
 
-/// Connects over RESP3 and checks that the server is one that memfold can serve.
+/// The one connection, without the further one of [`open`].
+///
+/// # Errors
+/// As [`open`].
+pub async fn connect(
+    url: &SecretString,
+    options: &ConnectOptions,
+) -> Result<ConnectionManager, StoreError> {
+    Ok(open(url, options).await?.0)
+}
+
+/// Connects over RESP3 and checks that the server is one that memfold can serve. Says as well where
+/// a direct connection leads to: none over TLS and where Sentinels name the server, for which the
+/// one connection does well.
 ///
 /// A lost connection is opened again by the next command; a command is never sent twice.
 ///
@@ -63,19 +77,24 @@ impl Default for ConnectOptions {
 /// [`StoreError::BadUrl`], [`StoreError::Database`], [`StoreError::Unreachable`],
 /// [`StoreError::NotRedis`], [`StoreError::Auth`],
 /// [`StoreError::Cluster`], [`StoreError::NoSearch`]. None of them shows the password.
-pub async fn connect(
+pub async fn open(
     url: &SecretString,
     options: &ConnectOptions,
-) -> Result<ConnectionManager, StoreError> {
+) -> Result<(ConnectionManager, Option<Direct>), StoreError> {
     tls::install_provider();
-    let url = match Sentinels::of(url.expose_secret())? {
+    let sentinels = Sentinels::of(url.expose_secret())?;
+    let info = match &sentinels {
         Some(sentinels) => {
             let open = |url: &str| client(connection_info(url)?, &options.tls);
-            SecretString::from(sentinels.primary(options.connect_timeout, open).await?)
+            let primary = sentinels.primary(options.connect_timeout, open).await?;
+            info(&primary, options)?
         }
-        None => url.clone(),
+        None => info(url.expose_secret(), options)?,
     };
-    let info = info(&url, options)?;
+    let direct = match sentinels {
+        Some(_) => None,
+        None => Direct::to(info.clone(), options),
+    };
     // The search module answers from any database, but cannot open the documents from there, and
     // then takes them for gone until they are written again: for every client.
     if info.redis_settings().db() != 0 {
@@ -96,18 +115,12 @@ pub async fn connect(
         .await
         .map_err(|error| connect_error(error, &address))?;
     check_server(&mut conn).await?;
-    Ok(conn)
+    Ok((conn, direct))
 }
 
 /// What a URL says, with the password of the file.
-///
-/// # Errors
-/// [`StoreError::BadUrl`], also for the URL of Sentinels, and [`StoreError::File`].
-pub(super) fn info(
-    url: &SecretString,
-    options: &ConnectOptions,
-) -> Result<ConnectionInfo, StoreError> {
-    let info = connection_info(url.expose_secret())?;
+fn info(url: &str, options: &ConnectOptions) -> Result<ConnectionInfo, StoreError> {
+    let info = connection_info(url)?;
     let Some(path) = &options.password_file else {
         return Ok(info);
     };

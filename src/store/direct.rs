@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use redis::aio::ConnectionManager;
 use redis::{ConnectionAddr, ConnectionInfo, Value};
-use secrecy::SecretString;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::store::connect::{ConnectOptions, info};
+use crate::store::connect::ConnectOptions;
 use crate::store::expiry::Expiring;
 use crate::store::index::Storage;
 use crate::store::listing::Found;
@@ -47,10 +46,8 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// To the server of a URL; `None` over TLS and where Sentinels name the server, for which the one
-    /// connection does well.
-    pub fn of(url: &SecretString, options: &ConnectOptions) -> Option<Self> {
-        let info = info(url, options).ok()?;
+    /// To the server that the one connection was told to reach; `None` over TLS.
+    pub(super) fn to(info: ConnectionInfo, options: &ConnectOptions) -> Option<Self> {
         let plain = matches!(
             info.addr(),
             ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_)

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use memfold::layout::redisvl::{Redisvl, RedisvlFields};
-use memfold::store::connect::ConnectOptions;
+use memfold::store::connect::{ConnectOptions, open};
 use memfold::store::direct::Direct;
 use memfold::store::index::index_facts;
 use memfold::store::snapshot::{ReadOptions, Snapshot, snapshot_within};
@@ -53,8 +53,28 @@ async fn read(con: &mut ConnectionManager, direct: Option<&Direct>) -> Snapshot 
         .unwrap()
 }
 
-fn direct(url: &str) -> Direct {
-    Direct::of(&url.to_owned().into(), &ConnectOptions::default()).unwrap()
+async fn direct(url: &str) -> Direct {
+    let opened = open(&url.to_owned().into(), &ConnectOptions::default()).await;
+    opened.unwrap().1.unwrap()
+}
+
+/// The only one of the account `agent`, which may do anything.
+async fn set_password(con: &mut ConnectionManager, password: &str) {
+    let password = format!(">{password}");
+    let rules = [
+        "SETUSER",
+        "agent",
+        "on",
+        "resetpass",
+        &password,
+        "~*",
+        "+@all",
+    ];
+    let _: () = redis::cmd("ACL")
+        .arg(&rules)
+        .query_async(con)
+        .await
+        .unwrap();
 }
 
 fn assert_same(found: &Snapshot, expected: &Snapshot) {
@@ -92,19 +112,16 @@ async fn both_ways_read_the_same() {
                 .any(|memory| memory.expires_at_ms.is_some())
         );
 
-        let _: () = redis::cmd("ACL")
-            .arg(&["SETUSER", "agent", "on", ">p w", "~*", "+@all"])
-            .query_async(&mut con)
-            .await
-            .unwrap();
+        set_password(&mut con, "p w").await;
         let ways = [
             server.url_as("agent", "p%20w"),
             server.url(),
             format!("unix://{socket}"),
         ];
         for url in ways {
+            let direct = direct(&url).await;
             let before = connections(&mut con).await;
-            assert_same(&read(&mut con, Some(&direct(&url))).await, &expected);
+            assert_same(&read(&mut con, Some(&direct)).await, &expected);
             assert_eq!(connections(&mut con).await, before + 1, "{url}");
         }
     }
@@ -120,18 +137,23 @@ async fn what_it_does_not_read_is_read_by_the_other() {
     // Cut at the first answer, within one, and near the end.
     for bytes in [1, 100_000, 123_457, 500_000] {
         let way = Way::to(server.port());
+        let direct = direct(&way.url()).await;
         way.cut_after(bytes);
-        assert_same(&read(&mut con, Some(&direct(&way.url()))).await, &expected);
+        assert_same(&read(&mut con, Some(&direct)).await, &expected);
         assert_eq!(way.cuts(), 1, "{bytes}");
     }
-    let nobody = Server::start_bare(&[]).url();
+    let gone = direct(&Server::start().url()).await;
     let another = Server::start();
     store(&mut another.connect().await, &Index::hash()).await;
-    for url in [nobody, server.url_as("agent", "wrong"), another.url()] {
+    set_password(&mut con, "right").await;
+    let refused = direct(&server.url_as("agent", "right")).await;
+    set_password(&mut con, "another").await;
+    let ways = [(gone, 0), (refused, 1), (direct(&another.url()).await, 0)];
+    for (direct, expected_connections) in ways {
         let before = connections(&mut con).await;
-        assert_same(&read(&mut con, Some(&direct(&url))).await, &expected);
+        assert_same(&read(&mut con, Some(&direct)).await, &expected);
         let opened = connections(&mut con).await - before;
-        assert_eq!(opened, usize::from(url.contains("agent")), "{url}");
+        assert_eq!(opened, expected_connections, "{direct:?}");
     }
 
     // An answer that is too long for it.
@@ -142,36 +164,20 @@ async fn what_it_does_not_read_is_read_by_the_other() {
         .await
         .unwrap();
     let expected = read(&mut con, None).await;
-    let found = read(&mut con, Some(&direct(&server.url()))).await;
+    let found = read(&mut con, Some(&direct(&server.url()).await)).await;
     assert_same(&found, &expected);
 }
 
 #[tokio::test]
-async fn few_memories_and_tls_need_none() {
+async fn few_memories_need_none() {
     let server = Server::start();
     let mut con = server.connect().await;
     Index::hash().create(&mut con).await;
     Index::hash()
         .put(&mut con, "1", &Mem::new("One", &[1.0, 0.0, 0.0, 0.0]))
         .await;
+    let direct = direct(&server.url()).await;
     let before = connections(&mut con).await;
-    assert_eq!(
-        read(&mut con, Some(&direct(&server.url())))
-            .await
-            .memories
-            .len(),
-        1
-    );
+    assert_eq!(read(&mut con, Some(&direct)).await.memories.len(), 1);
     assert_eq!(connections(&mut con).await, before);
-    let options = ConnectOptions::default();
-    for url in [
-        "rediss://localhost",
-        "redis+sentinel://localhost/main",
-        "nonsense",
-    ] {
-        assert!(
-            Direct::of(&url.to_owned().into(), &options).is_none(),
-            "{url}"
-        );
-    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use memfold::store::connect::{ConnectOptions, TlsFiles, open};
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
@@ -113,14 +114,29 @@ async fn run(case: &Case, args: &[&str]) -> crate::support::cli::Done {
     crate::support::cli::Done::of(args, output.await.unwrap().unwrap())
 }
 
+/// Whether the server of a URL is read over the one connection only.
+async fn has_one_connection(url: &str, options: &ConnectOptions) -> bool {
+    open(&url.into(), options).await.unwrap().1.is_none()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_with_a_client_certificate() {
     let mut case = Case::new().await;
     let port = tls_before(case.server.port()).await;
     let alice = case.twins("alice", "tea").await;
     let path = |name: &str| pem(name).display().to_string();
+    let url = format!("rediss://localhost:{port}");
+    let options = ConnectOptions {
+        tls: TlsFiles {
+            ca: Some(pem("ca.pem")),
+            cert: Some(pem("client.pem")),
+            key: Some(pem("client.key")),
+        },
+        ..ConnectOptions::default()
+    };
+    assert!(has_one_connection(&url, &options).await);
     let mut case = case
-        .set("redis_url", &format!("rediss://localhost:{port}"))
+        .set("redis_url", &url)
         .set("redis_tls_ca", &path("ca.pem"))
         .set("redis_tls_cert", &path("client.pem"))
         .set("redis_tls_key", &path("client.key"));
@@ -161,6 +177,7 @@ async fn sentinel_names_the_primary_and_the_worker_follows_it() {
         .unwrap();
     let sentinel = Sentinel::over(&port).await;
     let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port);
+    assert!(has_one_connection(&url, &ConnectOptions::default()).await);
     let mut case = case.set("redis_url", &url);
     let alice = case.twins("alice", "tea").await;
     case.start(&[]);
