@@ -16,8 +16,8 @@ use super::json::Path;
 use super::metadata::Metadata;
 use super::timestamp::{SECONDS, Stamp};
 use super::{
-    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, not_read,
+    Apart, CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
+    Record, Source, Stored, not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
@@ -132,11 +132,6 @@ impl LangGraph {
                 })?),
             },
         })
-    }
-
-    fn vector_key(&self, key: &str) -> Option<String> {
-        let id = key.strip_prefix(&self.prefix)?;
-        Some(format!("{}{id}", self.vector_prefix))
     }
 
     /// The users that an item's document can be told to be of, before anything else is looked at.
@@ -255,21 +250,12 @@ impl Layout for LangGraph {
         id.is_some_and(|id| !id.is_empty() && !id.contains(':'))
     }
 
-    fn other_keys(&self, key: &str) -> Vec<(String, Storage)> {
-        let vector = self.vector_key(key);
-        vector
-            .map(|key| (key, self.vectors.storage))
-            .into_iter()
-            .collect()
-    }
-
-    fn own_key(&self, other: &str) -> Option<String> {
-        let id = other.strip_prefix(&self.vector_prefix)?;
-        Some(format!("{}{id}", self.prefix))
-    }
-
-    fn vector_index(&self) -> Option<&IndexFacts> {
-        Some(&self.vectors)
+    fn apart(&self) -> Option<Apart<'_>> {
+        Some(Apart {
+            index: &self.vectors,
+            own: &self.prefix,
+            other: &self.vector_prefix,
+        })
     }
 
     fn vector_field(&self) -> &str {

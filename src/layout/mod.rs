@@ -64,7 +64,7 @@ impl Record {
 pub struct Stored {
     /// The record on its own key.
     pub record: Record,
-    /// Those on its other keys ([`Layout::other_keys`]) that are there.
+    /// That on its other key ([`Layout::apart`]), if it is there.
     pub others: Vec<Other>,
 }
 
@@ -225,6 +225,30 @@ impl<'a> Listing<'a> {
     }
 }
 
+/// Vectors on keys of their own, each of which is read, pinned, moved, written and restored together
+/// with its memory. The own key of a memory and the other one end in the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Apart<'a> {
+    /// The index of the other keys. It has the field of the listing as well.
+    pub index: &'a IndexFacts,
+    /// What own keys begin with.
+    pub own: &'a str,
+    /// What the other keys begin with.
+    pub other: &'a str,
+}
+
+impl Apart<'_> {
+    /// The other key of the memory at `own`.
+    pub fn other_key(&self, own: &str) -> Option<String> {
+        Some(format!("{}{}", self.other, own.strip_prefix(self.own)?))
+    }
+
+    /// The own key of the memory that another key belongs to.
+    pub fn own_key(&self, other: &str) -> Option<String> {
+        Some(format!("{}{}", self.own, other.strip_prefix(self.other)?))
+    }
+}
+
 /// Records beside the memories that name memories by their ids and must not name retired ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Companions<'a> {
@@ -284,22 +308,14 @@ pub trait Layout: Send + Sync {
         true
     }
 
-    /// The other keys of the memory at `key`, which are read, pinned, moved, written and restored
-    /// together with it.
-    fn other_keys(&self, _key: &str) -> Vec<(String, Storage)> {
-        Vec::new()
-    }
-
-    /// The own key of the memory that another key belongs to; the inverse of
-    /// [`Layout::other_keys`].
-    fn own_key(&self, _other: &str) -> Option<String> {
+    /// Where the vectors are, if they are not in the records of the memories' own keys.
+    fn apart(&self) -> Option<Apart<'_>> {
         None
     }
 
-    /// The index that holds the vectors, if it is not that of the memories' own keys. Its keys are
-    /// the first of [`Layout::other_keys`], and it has the listing's field as well.
+    /// The index that holds the vectors, if it is not that of the memories' own keys.
     fn vector_index(&self) -> Option<&IndexFacts> {
-        None
+        self.apart().map(|apart| apart.index)
     }
 
     /// The index field that holds the vector.

@@ -176,11 +176,11 @@ pub(crate) async fn orphans(
     is_users: impl Fn(&str) -> bool,
     own: &Keys,
 ) -> Result<Vec<Vec<u8>>, StoreError> {
-    let (Some(facts), Listing::Value(field)) = (layout.vector_index(), layout.listing()) else {
+    let (Some(apart), Listing::Value(field)) = (layout.apart(), layout.listing()) else {
         return Ok(Vec::new());
     };
-    let vectors = by_value(conn, facts, field, is_users).await?;
-    let own_key = |key: &[u8]| layout.own_key(std::str::from_utf8(key).ok()?);
+    let vectors = by_value(conn, apart.index, field, is_users).await?;
+    let own_key = |key: &[u8]| apart.own_key(std::str::from_utf8(key).ok()?);
     let lone: Vec<_> = vectors
         .into_keys()
         .filter_map(|key| own_key(&key).map(|own_key| (key, own_key)))

@@ -1,7 +1,5 @@
 //! Reads stored records by key, many at a time, each with its expiry.
 
-use std::collections::BTreeMap;
-
 use redis::aio::{ConnectionLike as _, ConnectionManager};
 use redis::{RedisResult, Value};
 
@@ -137,7 +135,7 @@ fn source(layout: &dyn Layout, key: &str, digest: &Digest, fetched: Fetched) -> 
     })
 }
 
-/// Reads the memories at `keys`, in their order, each with its other keys.
+/// Reads the memories at `keys`, in their order, each with its other key.
 pub(crate) async fn fetch(
     conn: &mut ConnectionManager,
     storage: Storage,
@@ -146,29 +144,26 @@ pub(crate) async fn fetch(
     expiring: Expiring,
 ) -> Result<Vec<Fetched>, StoreError> {
     let mut fetched = fetch_keys(conn, storage, keys, expiring).await?;
-    let mut wanted: BTreeMap<Storage, Vec<(usize, String)>> = BTreeMap::new();
-    for (position, key) in keys.iter().enumerate() {
-        let there = matches!(fetched[position], Fetched::Memory(..));
-        let Ok(key) = std::str::from_utf8(key) else {
-            continue;
-        };
-        for (other, storage) in layout.other_keys(key).into_iter().filter(|_| there) {
-            wanted.entry(storage).or_default().push((position, other));
-        }
-    }
-    for (storage, wanted) in wanted {
-        let names: Vec<_> = wanted.iter().map(|(_, key)| key.as_bytes()).collect();
-        let found = fetch_keys(conn, storage, &names, expiring).await?;
-        for ((position, key), found) in wanted.into_iter().zip(found) {
-            if let (Fetched::Memory(memory, _), Fetched::Memory(other, expires_at_ms)) =
-                (&mut fetched[position], found)
-            {
-                memory.others.push(Other {
-                    key,
-                    record: other.record,
-                    expires_at_ms,
-                });
-            }
+    let Some(apart) = layout.apart() else {
+        return Ok(fetched);
+    };
+    let other_key = |key| apart.other_key(std::str::from_utf8(key).ok()?);
+    let there = |fetched: &Fetched| matches!(fetched, Fetched::Memory(..));
+    let (positions, others): (Vec<usize>, Vec<String>) = (0..keys.len())
+        .filter(|&position| there(&fetched[position]))
+        .filter_map(|position| Some((position, other_key(keys[position])?)))
+        .unzip();
+    let names: Vec<_> = others.iter().map(String::as_bytes).collect();
+    let found = fetch_keys(conn, apart.index.storage, &names, expiring).await?;
+    for ((position, key), found) in positions.into_iter().zip(others).zip(found) {
+        if let (Fetched::Memory(memory, _), Fetched::Memory(other, expires_at_ms)) =
+            (&mut fetched[position], found)
+        {
+            memory.others.push(Other {
+                key,
+                record: other.record,
+                expires_at_ms,
+            });
         }
     }
     Ok(fetched)

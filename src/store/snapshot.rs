@@ -182,13 +182,9 @@ async fn read(
 ) -> Result<(), StoreError> {
     collected.expected = keys.len();
     let pace = options.pace;
-    let is_whole = |key: &Vec<u8>| {
-        let key = std::str::from_utf8(key);
-        key.map_or(true, |key| layout.other_keys(key).is_empty())
-    };
     let direct = options
         .direct
-        .filter(|_| pace == Pace::Quick && keys.keys().all(is_whole));
+        .filter(|_| pace == Pace::Quick && layout.apart().is_none());
     let storage = facts.storage;
     let expiring = expiring(&mut conn.clone()).await?;
     let mut take = |chunk: Chunk, fetched: Vec<Fetched>| {

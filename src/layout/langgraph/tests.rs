@@ -98,9 +98,13 @@ fn an_item_is_read_with_its_vector_and_what_was_embedded_of_it() {
         1_795_977_278_700_693
     );
     assert_eq!(memory.embedded("a \"b\""), r#"{"content": "a \"b\""}"#);
+    let layout = layout(Storage::Json);
+    let apart = layout.apart().unwrap();
+    assert_eq!(apart.other_key("store:1").unwrap(), "store_vectors:1");
+    assert_eq!(apart.own_key("store_vectors:1").unwrap(), "store:1");
     assert_eq!(
-        layout(Storage::Json).other_keys("store:1"),
-        [("store_vectors:1".to_owned(), Storage::Json)]
+        (apart.other_key("1"), apart.own_key("store:1")),
+        (None, None)
     );
 }
 
