@@ -7,7 +7,7 @@ use ndarray::Array2;
 use super::codes::{ROUNDING, Row};
 use super::join::{Pass, Rows};
 use super::kernel::{Block, COLUMNS, Kernel, Panel, ROWS, STEP};
-use super::sketch::{Basis, Centres};
+use super::sketch::{Basis, Centres, Turned};
 use super::threads;
 
 /// Codes of the rows that are compared with one panel after the other: half of a common
@@ -87,7 +87,7 @@ impl Screen {
         let (sample, all) = (sample(rows, &order, SAMPLE_FOR_TURNING), order.len());
         let basis = match sketch {
             Sketch::First(length) => Basis::first(length, rows.dims),
-            Sketch::Turned(length) => Some(Basis::of(&sample, length)),
+            Sketch::Turned(length) => Some(Basis::Turned(Turned::of(&sample, length))),
         };
         match basis.and_then(|basis| Plan::on(basis, &sample)) {
             Some(plan) => Self::sketched(rows, order, all, threshold, &plan),
@@ -236,8 +236,8 @@ fn turned(sample: &Array2<f32>) -> Vec<Basis> {
     let Some(&longest) = lengths.last() else {
         return Vec::new();
     };
-    let whole = Basis::of(sample, longest);
-    let shortened = |&length: &usize| whole.shortened(length);
+    let whole = Turned::of(sample, longest);
+    let shortened = |&length: &usize| Basis::Turned(whole.shortened(length));
     lengths.iter().map(shortened).collect()
 }
 
@@ -337,7 +337,7 @@ mod tests {
         assert!(matches!(plan(even(LEAST_ROWS), 0.1), Some(Basis::First(_))));
         assert!(plan(late(LEAST_ROWS), 0.1).is_none());
         let turned = plan(late(LEAST_TURNED), 0.1);
-        assert!(matches!(turned, Some(Basis::Turned { .. })));
+        assert!(matches!(turned, Some(Basis::Turned(_))));
         assert!(
             plan(even(LEAST_ROWS), 0.9).is_none(),
             "nearly everything would pass"

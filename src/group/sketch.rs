@@ -32,15 +32,18 @@ pub(super) fn gamma(terms: usize) -> f64 {
 pub(super) enum Basis {
     /// So many dimensions as they are: nothing is to be computed, and nothing is off.
     First(usize),
-    /// Nearly orthonormal rows.
-    Turned {
-        rows: Array2<f32>,
-        /// Frobenius norm of Q·Qᵀ − 1, which bounds its spectral norm.
-        skew: f64,
-    },
+    /// Others.
+    Turned(Turned),
 }
 
-impl Basis {
+/// Nearly orthonormal rows Q.
+pub(super) struct Turned {
+    rows: Array2<f32>,
+    /// Frobenius norm of Q·Qᵀ − 1, which bounds its spectral norm.
+    skew: f64,
+}
+
+impl Turned {
     /// The directions in which the rows of `sample` are longest, roughly, for sketches of `length`
     /// numbers; the longest come first.
     pub(super) fn of(sample: &Array2<f32>, length: usize) -> Self {
@@ -52,12 +55,23 @@ impl Basis {
         let wide = rows.mapv(f64::from);
         let mut product = wide.dot(&wide.t());
         product.diag_mut().mapv_inplace(|square| square - 1.0);
-        Self::Turned {
+        Self {
             rows,
             skew: product.iter().map(|x| x * x).sum::<f64>().sqrt(),
         }
     }
 
+    /// The first of them, for shorter sketches.
+    pub(super) fn shortened(&self, length: usize) -> Self {
+        let kept = self.rows.nrows().min(length - REST);
+        Self {
+            rows: self.rows.slice(s![..kept, ..]).to_owned(),
+            skew: self.skew,
+        }
+    }
+}
+
+impl Basis {
     /// The first of so many dimensions, for sketches of `length` numbers; `None` if that is too short
     /// for any.
     pub(super) fn first(length: usize, dims: usize) -> Option<Self> {
@@ -85,22 +99,9 @@ impl Basis {
     fn error(&self) -> f64 {
         match self {
             Self::First(_) => gamma(0),
-            Self::Turned { rows, skew } => {
+            Self::Turned(Turned { rows, skew }) => {
                 (rows.nrows() as f64).sqrt() * gamma(rows.ncols()) + skew
             }
-        }
-    }
-
-    /// The first directions, for shorter sketches.
-    pub(super) fn shortened(&self, length: usize) -> Self {
-        match self {
-            Self::First(kept) => Self::First((length - REST).min(*kept)),
-            Self::Turned { rows, skew } => Self::Turned {
-                rows: rows
-                    .slice(s![..rows.nrows().min(length - REST), ..])
-                    .to_owned(),
-                skew: *skew,
-            },
         }
     }
 
@@ -112,7 +113,7 @@ impl Basis {
     fn directions(&self) -> usize {
         match self {
             Self::First(kept) => *kept,
-            Self::Turned { rows, .. } => rows.nrows(),
+            Self::Turned(Turned { rows, .. }) => rows.nrows(),
         }
     }
 
@@ -133,7 +134,7 @@ impl Basis {
         let mut heads = numbers.slice_mut(s![.., ..k]);
         match self {
             Self::First(_) => heads.assign(&vectors.slice(s![.., ..k])),
-            Self::Turned { rows, .. } => {
+            Self::Turned(Turned { rows, .. }) => {
                 general_mat_mul(1.0, &vectors, &rows.t(), 0.0, &mut heads);
             }
         }
@@ -156,7 +157,7 @@ impl Basis {
     pub(super) fn centres(&self, sample: &Array2<f32>) -> Centres {
         match self {
             Self::First(_) => Centres(Array2::zeros((0, self.directions()))),
-            Self::Turned { rows, .. } => Centres::of(&sample.dot(&rows.t())),
+            Self::Turned(Turned { rows, .. }) => Centres::of(&sample.dot(&rows.t())),
         }
     }
 }
@@ -253,22 +254,18 @@ mod tests {
     #[test]
     fn bad_bases_are_refused() {
         let rows = near_rows(100, 30, 1);
-        let mut basis = Basis::of(&rows, 20);
-        assert!(basis.margin().unwrap() < 0.001);
-        if let Basis::Turned { skew, .. } = &mut basis {
-            assert!(*skew < 1e-5);
-            *skew = 0.02;
-        }
-        assert_eq!(basis.margin(), None);
+        let mut turned = Turned::of(&rows, 20);
+        assert!(turned.skew < 1e-5);
+        assert!(Basis::Turned(turned.shortened(20)).margin().unwrap() < 0.001);
+        turned.skew = 0.02;
+        assert_eq!(Basis::Turned(turned).margin(), None);
     }
 
     #[test]
     fn what_is_said_of_the_basis_is_true() {
         let mut rows = near_rows(100, 30, 1);
         rows.row_mut(1).assign(&near_rows(1, 30, 2).row(0));
-        let Basis::Turned { rows, skew } = Basis::of(&rows, 64) else {
-            panic!("directions of its own");
-        };
+        let Turned { rows, skew } = Turned::of(&rows, 64);
         let wide = rows.mapv(f64::from);
         let product = wide.dot(&wide.t()) - Array2::<f64>::eye(wide.nrows());
         assert!(
@@ -301,7 +298,7 @@ mod tests {
             let basis = if first {
                 Basis::first(length, d).unwrap()
             } else {
-                Basis::of(&sample, length)
+                Basis::Turned(Turned::of(&sample, length))
             };
             let margin = basis.margin().unwrap();
             prop_assert!(margin < 0.002);
