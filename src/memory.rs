@@ -233,6 +233,13 @@ pub enum Verdict {
     Unsure,
 }
 
+impl Verdict {
+    /// Whether the two may become one memory, surely or if an LLM and the verification say so.
+    pub fn may_be_one(self) -> bool {
+        matches!(self, Self::Same | Self::Unsure)
+    }
+}
+
 /// What a guard saw in a pair: which guard, and the words that differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -243,7 +243,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Every kernel that this processor has.
     /// Codes between `-most` and `most` for six rows and 64 columns.
     fn codes(steps: usize, most: i8, random: &mut StdRng) -> [Vec<Vec<i8>>; 2] {
         [ROWS, COLUMNS].map(|rows| {

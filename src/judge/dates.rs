@@ -52,6 +52,11 @@ fn index(table: &[&[&str]], name: &str) -> Option<usize> {
     table.iter().position(|row| row.contains(&name.as_str()))
 }
 
+/// Whether a word is a day of the week, as a whole or shortened.
+pub(crate) fn is_weekday(word: &str) -> bool {
+    index(WEEKDAYS, word).is_some()
+}
+
 /// `2024-05-14`, `2024-05-14T10:00`, `2024/5/14`, `2024年5月14日`.
 static YEAR_FIRST: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(

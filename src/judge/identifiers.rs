@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::dates;
 use super::items::{Item, Rest};
 use super::pattern::{Pattern, pattern};
 use super::units;
@@ -46,6 +47,10 @@ static UPPER_CODE: LazyLock<Pattern> = LazyLock::new(|| pattern(r"^[A-Z]+[-/]\d+
 pub(crate) fn take_links(rest: &mut Rest) -> Vec<Item> {
     rest.take(&LINK, |captures, _, _| {
         let words = captures.get(0)?.as_str();
+        // Of `Mon/Wed/Fri`.
+        if words.trim_matches('/').split('/').all(dates::is_weekday) {
+            return None;
+        }
         Some(vec![Item::new(
             words.trim_end_matches(['.', ',', '!', '?', ';', ':']),
             "",
@@ -155,6 +160,7 @@ mod tests {
                 &["@mia", "#release", "#42"],
             ),
             ("stored in /var/lib/redis today", &["/var/lib/redis"]),
+            ("gym on Mon/Wed/Fri", &[]),
             (
                 "uses GPT-4 and B2 level, 192.168.0.1",
                 &["GPT-4", "B2", "192.168.0.1"],

@@ -1,7 +1,7 @@
 //! May these be one memory? Pure: texts and dates in, a verdict with its findings out.
 //!
-//! Guards are one file each and only ever object. A pair that no guard objects to is `same` where
-//! one text provably says all that the other says, else `unsure`.
+//! Guards only ever object. A pair that no guard objects to is `same` where one text provably says
+//! all that the other says, else `unsure`.
 //!
 //! | guard | reads | objects if |
 //! |---|---|---|
@@ -10,6 +10,9 @@
 //! | `dates` | dates, weekdays, times, parts of the day | the same |
 //! | `relative` | `today`, `last week`, 刚才 | the same, or both have some and were not said on one day |
 //! | `timeish` | any other time that is neither dated in full nor recurring | never, but texts that have one are `same` only if said on one day |
+//! | `names` | words with a capital inside a sentence | the same |
+//! | `quantifiers`, `modality`, `antonyms`, `subject`, `scope` | lists of words: how much, how surely, which of two opposites, of whom, where | the same |
+//! | `ended` | words that say that something is over | only one text says so |
 //! | `roles` | the order of words | two parts of one sentence changed places |
 //! | `negation` | denials and endings | their number differs, or they deny each other's words |
 //!
@@ -101,7 +104,7 @@ pub fn prepare() {
     });
 }
 
-/// Splits a group into parts in which no pair is `Different`.
+/// Splits a group into parts in which each pair may be one memory.
 ///
 /// Every index of `claims` stands in exactly one part (which may hold it alone), ascending within
 /// its part; the largest parts come first. The partition of the texts does not depend on the order
@@ -109,7 +112,7 @@ pub fn prepare() {
 pub fn compatible_parts(claims: &[Claim<'_>]) -> Vec<Vec<usize>> {
     let readings: Vec<Reading> = claims.iter().map(|claim| Reading::of(*claim)).collect();
     partition::cliques(claims, |i, j| {
-        readings[i].judge(&readings[j]).verdict != Verdict::Different
+        readings[i].judge(&readings[j]).verdict.may_be_one()
     })
 }
 

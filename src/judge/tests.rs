@@ -327,7 +327,7 @@ proptest! {
         for part in parts {
             for i in &part {
                 for j in part.iter().filter(|j| *j != i) {
-                    prop_assert_ne!(judge(claims[*i], claims[*j]).verdict, Verdict::Different);
+                    prop_assert!(judge(claims[*i], claims[*j]).verdict.may_be_one());
                 }
             }
         }

@@ -76,7 +76,7 @@ impl Draft {
             pairs.object(&kept, &vetoes);
         }
         let compatible = cliques(&self.claims(&kept), |i, j| {
-            matches!(pairs.get(i, j).verdict, Verdict::Same | Verdict::Unsure)
+            pairs.get(i, j).verdict.may_be_one()
         });
         let (alone, together): (Vec<_>, Vec<_>) = compatible
             .into_iter()
@@ -186,7 +186,7 @@ impl Pairs {
     fn open(&self, kept: &[usize]) -> Vec<(usize, usize)> {
         let pairs = (0..kept.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
         pairs
-            .filter(|&(i, j)| matches!(self.get(i, j).verdict, Verdict::Same | Verdict::Unsure))
+            .filter(|&(i, j)| self.get(i, j).verdict.may_be_one())
             .map(|(i, j)| (kept[j], kept[i]))
             .collect()
     }

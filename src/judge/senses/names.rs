@@ -1,9 +1,9 @@
-//! The names guard: words with a capital inside a sentence, or before its verb.
+//! The names guard: words with a capital inside a sentence. The capital of a first word says nothing.
 
 use crate::judge::form::Token;
 use crate::judge::items::Item;
 
-/// The names of a text. A first word is one where a verb of the third person follows it.
+/// The names of a text.
 pub(super) fn read(tokens: &[&Token]) -> Vec<Item> {
     let mut names = Vec::new();
     for token in tokens {
