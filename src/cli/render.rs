@@ -372,8 +372,10 @@ fn left_summary(groups: usize) -> String {
 
 fn report_summary(report: &Report, style: Style) -> String {
     let left = report.not_committed.len() + report.plan.groups_left.len();
+    let stopped = style.yellow("stopped before the end; run again for the rest");
     if report.merged.is_empty() && left == 0 {
-        return "nothing to merge".to_owned();
+        let nothing = || "nothing to merge".to_owned();
+        return if report.stopped { stopped } else { nothing() };
     }
     if report.merged.is_empty() && !report.stopped && report.llm.calls == 0 {
         return format!("nothing merged; {}", left_summary(left));
@@ -397,7 +399,7 @@ fn report_summary(report: &Report, style: Style) -> String {
         ));
     }
     if report.stopped {
-        lines.push(style.yellow("stopped before the end; run again for the rest"));
+        lines.push(stopped);
     }
     if !report.merged.is_empty() {
         lines.push(format!("undo with: memfold undo --run {}", report.run_id));

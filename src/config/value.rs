@@ -106,10 +106,16 @@ macro_rules! numbers {
 
 numbers!(usize, u8, u32, u64);
 
+/// More threads than any machine has are a slip.
+const MOST_THREADS: usize = 1024;
+
+/// A number of threads.
 impl Value for NonZero<usize> {
     fn parse(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|_| "expected a whole number of at least 1".to_owned())
+        let threads = text.parse().ok();
+        threads
+            .filter(|threads: &Self| threads.get() <= MOST_THREADS)
+            .ok_or_else(|| format!("expected a whole number from 1 to {MOST_THREADS}"))
     }
 
     fn show(&self) -> Option<String> {
@@ -485,6 +491,15 @@ mod tests {
     fn utc_needs_no_zones_of_the_machine() {
         assert_eq!(TimeZone::parse("utc").unwrap(), TimeZone::UTC);
         assert_eq!(TimeZone::UTC.show().as_deref(), Some("UTC"));
+    }
+
+    #[test]
+    fn threads_are_as_many_as_a_machine_can_have() {
+        let parse = |text| <NonZero<usize> as Value>::parse(text);
+        assert_eq!(parse("8"), Ok(NonZero::new(8).unwrap()));
+        for wrong in ["0", "-1", "1025", "4611686018427387904", "two"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

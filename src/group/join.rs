@@ -267,7 +267,7 @@ impl<'a> Rows<'a> {
         most: usize,
     ) -> Result<Vec<Pair>, TooManyPairs> {
         let told = AtomicUsize::new(0);
-        let even = first / (BANDS * self.threads.get());
+        let even = first / self.threads.get().saturating_mul(BANDS);
         let band = screen.band().min(even).max(1).next_multiple_of(BAND_UNIT);
         let found = threads::map(self.threads, first.div_ceil(band), |number| {
             let mut pairs = Vec::new();

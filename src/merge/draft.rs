@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::alike::{Alike, Chain, alike};
 use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
-use super::known::Known;
+use super::known::{self, Id, Known};
 use super::space::{self, Space};
 use super::{Conflicts, MergeError, PLAN_VERSION, Pipeline, Progress, Stage, Stations, parallel};
 use crate::group::{self, BYTES_A_PAIR, Compared, Rule, TooManyPairs};
@@ -45,8 +45,8 @@ pub(super) struct Drafted {
     pub(super) draft: Draft,
     /// What was remembered of the comparison before.
     known: Known,
-    /// What distances depend on beside the memories.
-    space: String,
+    /// The memories as they were compared, by row; empty where remembering is not worth it.
+    ids: Vec<Id>,
     compared: Compared,
     /// When the groups were known and their judging began.
     grouped_at: Instant,
@@ -56,9 +56,9 @@ impl Drafted {
     /// What is to be remembered of the comparison: nothing where that is not worth it or remembered
     /// already.
     pub(super) fn to_remember(&self) -> Option<Known> {
-        let memories = &self.draft.snapshot.memories;
-        let now_known = || Known::of(&self.space, memories, &self.compared);
-        let now_known = (memories.len() >= Known::WORTH_IT).then(now_known);
+        let threshold = self.draft.plan.threshold.value;
+        let now_known = || Known::of(threshold, &self.ids, &self.compared);
+        let now_known = (!self.ids.is_empty()).then(now_known);
         now_known.filter(|now_known| *now_known != self.known)
     }
 }
@@ -378,8 +378,13 @@ impl Stations {
 
     /// Groups and judges.
     fn compare(&self, mut draft: Draft, known: Known) -> Result<Drafted, MergeError> {
-        let space = self.space(&draft);
-        let mut compared = known.among(&space, &draft.snapshot.memories);
+        let memories = &draft.snapshot.memories;
+        let ids = if memories.len() >= Known::WORTH_IT {
+            known::ids(memories, draft.vectors(), self.options.threads)
+        } else {
+            Vec::new()
+        };
+        let mut compared = known.among(draft.plan.threshold.value, &ids);
         let (found, conflicts) = self.groups(&mut draft, &mut compared)?;
         let grouped_at = Instant::now();
         let settled = self.settle(&mut draft, conflicts);
@@ -409,20 +414,10 @@ impl Stations {
         Ok(Drafted {
             draft,
             known,
-            space,
+            ids,
             compared,
             grouped_at,
         })
-    }
-
-    /// What distances depend on beside the memories.
-    fn space(&self, draft: &Draft) -> String {
-        let model = match &draft.space.embedded {
-            Some(_) => self.embedder.as_ref().map_or("", |model| model.model()),
-            None => "",
-        };
-        let (version, threshold) = (env!("CARGO_PKG_VERSION"), draft.plan.threshold.value);
-        format!("{version} {threshold} {} {model}", draft.plan.distance)
     }
 
     pub(super) fn empty_plan(&self, index: &str, snapshot: &Snapshot, space: &Space) -> Plan {

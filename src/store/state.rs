@@ -104,7 +104,8 @@ pub async fn remember(
     set(con, functions, lease, keys::state(partition), &text, keep).await
 }
 
-/// What was compared when a user was last looked at, as it was given to [`remember_compared`].
+/// What was compared when a user was last looked at, as it was given to [`remember_compared`]; `None`
+/// where that is not known, or something else stands there.
 ///
 /// # Errors
 /// [`StoreError`] if it cannot be read.
@@ -114,7 +115,11 @@ pub async fn compared(
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let mut get = redis::cmd("GET");
     get.arg(keys::compared(partition));
-    Ok(get.query_async(con).await?)
+    let found: redis::RedisResult<Option<Vec<u8>>> = get.query_async(con).await;
+    match found {
+        Err(error) if error.code() == Some("WRONGTYPE") => Ok(None),
+        found => Ok(found?),
+    }
 }
 
 /// Remembers for `keep` what was compared, if the lease is still held.

@@ -44,6 +44,23 @@ fn nothing_to_merge_is_said() {
 }
 
 #[test]
+fn a_run_that_was_stopped_does_not_say_that_there_was_nothing() {
+    let stopped = Report {
+        merged: vec![],
+        not_committed: vec![],
+        plan: Plan {
+            merges: vec![],
+            groups_left: vec![],
+            ..sample::plan()
+        },
+        ..sample::report()
+    };
+    let text = report(&stopped, PLAIN);
+    assert!(text.contains("stopped before the end; run again for the rest"));
+    assert!(!text.contains("nothing to merge"));
+}
+
+#[test]
 fn stored_text_cannot_drive_the_terminal() {
     let color = Style {
         color: true,
