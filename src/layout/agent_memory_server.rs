@@ -119,12 +119,7 @@ impl Layout for AgentMemoryServer {
     }
 
     fn fields(&self) -> Vec<FieldUse> {
-        let rewritten = |role: &'static str| FieldUse {
-            role,
-            name: role.to_owned(),
-            needed: false,
-            rewritten: true,
-        };
+        let rewritten = |role| FieldUse::new(role, role, false, true);
         let ruled = RULES.map(|(name, _)| name).into_iter();
         let own = OWN.into_iter().filter(|name| *name != PINNED);
         let mut fields = self.inner.fields();
@@ -184,11 +179,9 @@ impl Layout for AgentMemoryServer {
         for (name, rule) in RULES {
             let held = texts(sources, survivor, name);
             if !held.is_empty() {
-                let cannot = |detail| CannotWrite {
-                    key: sources
-                        .get(survivor)
-                        .map_or_else(String::new, |s| s.memory.key.clone()),
-                    detail: format!("`{name}` cannot be merged: {detail}"),
+                let cannot = |detail| {
+                    let detail = format!("`{name}` cannot be merged: {detail}");
+                    CannotWrite::at(sources, survivor, detail)
                 };
                 record.put(name, &by_rule(rule, &held).map_err(cannot)?);
             }

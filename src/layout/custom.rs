@@ -94,12 +94,9 @@ impl Layout for Custom {
     }
 
     fn fields(&self) -> Vec<FieldUse> {
-        let rules = self.rules.iter().map(|(name, rule)| FieldUse {
-            role: "rules",
-            name: name.clone(),
-            needed: false,
-            rewritten: *rule != Rule::Keep,
-        });
+        let rules = self.rules.iter();
+        let rules =
+            rules.map(|(name, rule)| FieldUse::new("rules", name, false, *rule != Rule::Keep));
         self.fields.fields().into_iter().chain(rules).collect()
     }
 

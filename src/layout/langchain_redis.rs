@@ -199,29 +199,21 @@ impl LangchainRedis {
             memory_type: plain(&self.memory_type)?,
         };
         let created_at = self.stamp(metadata).map(|stamp| stamp.at);
-        let provenance = Metadata::unfold(metadata.clone()).provenance;
-        let said_at = provenance.as_ref().and_then(|own| own.latest_at);
+        let unfolded = Metadata::unfold(metadata.clone());
         let memory = Memory {
             key: key.to_owned(),
             partition,
             text,
             created_at,
-            said_at: said_at.or(created_at),
+            said_at: unfolded.said_at(created_at),
             expires_at_ms: None,
             digest: stored.digest(),
-            merge_id: provenance.map(|own| own.merge_id),
+            merge_id: unfolded.merge_id(),
             pinned: false,
             frame: None,
         };
         let vector = self.body.vector(&stored.record)?;
         Ok(Reading { memory, vector })
-    }
-
-    fn leaves_of(source: &Source, metadata: &Metadata) -> Vec<Leaf> {
-        match &metadata.provenance {
-            Some(own) => own.sources.clone(),
-            None => vec![source.leaf(&source.memory.key)],
-        }
     }
 }
 
@@ -239,12 +231,7 @@ impl Layout for LangchainRedis {
     }
 
     fn fields(&self) -> Vec<FieldUse> {
-        let field = |role, name: &str, needed, rewritten| FieldUse {
-            role,
-            name: name.to_owned(),
-            needed,
-            rewritten,
-        };
+        let field = FieldUse::new;
         let mut uses = vec![
             field("text", &self.text, true, true),
             field("vector", &self.vector, true, true),
@@ -279,7 +266,7 @@ impl Layout for LangchainRedis {
     fn leaves(&self, source: &Source) -> Vec<Leaf> {
         let parts = self.parts(&source.stored.record);
         let metadata = parts.map(|parts| parts.metadata).unwrap_or_default();
-        Self::leaves_of(source, &Metadata::unfold(metadata))
+        Metadata::unfold(metadata).leaves(source, &source.memory.key)
     }
 
     fn merge(
@@ -289,13 +276,8 @@ impl Layout for LangchainRedis {
         merged: &Merged,
     ) -> Result<Stored, CannotWrite> {
         let result = write::merge(self, sources, survivor, merged);
-        result.map(Stored::from).map_err(|detail| CannotWrite {
-            key: sources
-                .get(survivor)
-                .map(|source| source.memory.key.clone())
-                .unwrap_or_default(),
-            detail,
-        })
+        let cannot = |detail| CannotWrite::at(sources, survivor, detail);
+        result.map(Stored::from).map_err(cannot)
     }
 }
 

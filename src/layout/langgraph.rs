@@ -167,7 +167,7 @@ impl LangGraph {
         if shape.text.trim().is_empty() {
             return Err(not_read(Reason::EmptyText, "the text is empty"));
         }
-        let provenance = Metadata::read(document.get(PROVENANCE)).provenance;
+        let metadata = Metadata::read(document.get(PROVENANCE));
         let labels = namespace::decode(namespace).unwrap_or_default();
         let memory = Memory {
             key: key.to_owned(),
@@ -178,13 +178,10 @@ impl LangGraph {
             },
             text: shape.text,
             created_at,
-            said_at: provenance
-                .as_ref()
-                .and_then(|own| own.latest_at)
-                .or(created_at),
+            said_at: metadata.said_at(created_at),
             expires_at_ms: None,
             digest: stored.digest(),
-            merge_id: provenance.map(|own| own.merge_id),
+            merge_id: metadata.merge_id(),
             pinned: false,
             frame: shape.frame,
         };
@@ -271,12 +268,7 @@ impl Layout for LangGraph {
             || "value.content, or what the index embeds".to_owned(),
             |path| format!("value.{}", path.dotted()),
         );
-        let field = |role, name: &str, needed, rewritten| FieldUse {
-            role,
-            name: name.to_owned(),
-            needed,
-            rewritten,
-        };
+        let field = FieldUse::new;
         vec![
             field("user", "prefix", true, false),
             field("id", "key", true, false),
@@ -312,7 +304,8 @@ impl Layout for LangGraph {
             Record::Json(text) => object(text).unwrap_or_default(),
             Record::Hash(_) => Map::new(),
         };
-        write::leaves(source, &document, &Metadata::read(document.get(PROVENANCE)))
+        let id = write::id(source, &document);
+        Metadata::read(document.get(PROVENANCE)).leaves(source, &id)
     }
 
     fn identity(&self, source: &Source) -> Vec<(String, String)> {

@@ -146,12 +146,7 @@ impl Layout for Mem0 {
     }
 
     fn fields(&self) -> Vec<FieldUse> {
-        let rewritten = |role| FieldUse {
-            role,
-            name: role.to_owned(),
-            needed: false,
-            rewritten: true,
-        };
+        let rewritten = |role| FieldUse::new(role, role, false, true);
         let mut fields = self.inner.fields();
         fields.retain(|field| field.role != "memory_type");
         fields.extend([rewritten(HASH), rewritten(UPDATED_AT)]);
@@ -230,11 +225,8 @@ impl Layout for Mem0 {
             record.put(METADATA, &Value::Object(metadata).to_string());
         }
         if is_fenced(record) {
-            let source = sources.get(survivor);
-            return Err(CannotWrite {
-                key: source.map_or_else(String::new, |source| source.memory.key.clone()),
-                detail: "mem0 fails on metadata with a block of code".to_owned(),
-            });
+            let detail = "mem0 fails on metadata with a block of code";
+            return Err(CannotWrite::at(sources, survivor, detail));
         }
         Ok(result)
     }
@@ -296,10 +288,8 @@ impl Layout for Mem0 {
 /// The memory with a user: that of an agent or of a run alone is nobody's, which is the user ``.
 fn with_user(stored: &Stored) -> Stored {
     let mut stored = stored.clone();
-    let has = |fields: &Vec<(Vec<u8>, Vec<u8>)>| fields.iter().any(|(n, _)| n == USER.as_bytes());
-    match &stored.record {
-        Record::Hash(fields) if !has(fields) => stored.record.put(USER, NOBODY),
-        _ => {}
+    if !stored.record.has(USER) {
+        stored.record.put(USER, NOBODY);
     }
     stored
 }

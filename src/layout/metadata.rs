@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::body::Member;
-use super::{Leaf, Past, json, pyrepr};
+use super::{Leaf, Merged, Past, Source, json, pyrepr};
 
 /// The members that memfold writes.
 const OWN: [&str; 8] = [
@@ -95,6 +95,26 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
+    /// The originals that the memory at `source` stands for: those of its provenance, or itself,
+    /// known by `id`.
+    pub(crate) fn leaves(&self, source: &Source, id: &str) -> Vec<Leaf> {
+        match &self.provenance {
+            Some(own) => own.sources.clone(),
+            None => vec![source.leaf(id)],
+        }
+    }
+
+    /// When what the memory says was said: by its provenance, or else when it was created.
+    pub(crate) fn said_at(&self, created_at: Option<Timestamp>) -> Option<Timestamp> {
+        let latest_at = self.provenance.as_ref().and_then(|own| own.latest_at);
+        latest_at.or(created_at)
+    }
+
+    /// The merge that wrote the memory, if one did.
+    pub(crate) fn merge_id(&self) -> Option<String> {
+        self.provenance.as_ref().map(|own| own.merge_id.clone())
+    }
+
     /// Reads the metadata of a record in any form that it is found in.
     pub(crate) fn read(stored: Option<&Value>) -> Self {
         match stored {
@@ -251,6 +271,18 @@ pub(crate) struct Making {
     pub(crate) latest_at: Option<Timestamp>,
     /// What the text replaced or says in other words.
     pub(crate) history: Vec<Past>,
+}
+
+impl Making {
+    /// That of the merge of `sources`.
+    pub(crate) fn of(sources: &[Source], merged: &Merged) -> Self {
+        Self {
+            merge_id: merged.merge_id.clone(),
+            merged_at: merged.merged_at,
+            latest_at: sources.iter().filter_map(|s| s.memory.said_at).max(),
+            history: merged.history.clone(),
+        }
+    }
 }
 
 /// The united metadata and other fields of a result.

@@ -192,6 +192,17 @@ pub struct CannotWrite {
     pub detail: String,
 }
 
+impl CannotWrite {
+    /// The result does not fit on the records of `sources[survivor]`.
+    pub(crate) fn at(sources: &[Source], survivor: usize, detail: impl Into<String>) -> Self {
+        let key = sources.get(survivor).map(|source| &source.memory.key);
+        Self {
+            key: key.cloned().unwrap_or_default(),
+            detail: detail.into(),
+        }
+    }
+}
+
 /// A leaf of provenance: one original memory that went into a result.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Leaf {
@@ -281,6 +292,18 @@ pub struct FieldUse {
     pub needed: bool,
     /// Whether a merge changes it in the surviving record.
     pub rewritten: bool,
+}
+
+impl FieldUse {
+    /// What `name` is to a memory.
+    pub(crate) fn new(role: &'static str, name: &str, needed: bool, rewritten: bool) -> Self {
+        Self {
+            role,
+            name: name.to_owned(),
+            needed,
+            rewritten,
+        }
+    }
 }
 
 /// How one kind of store is read and written.

@@ -284,19 +284,15 @@ impl Redisvl {
         let partition = self.partition(look, user)?;
         let vector = self.body.vector(&stored.record)?;
         let created_at = stamp.map(|stamp| stamp.at);
-        let provenance = metadata.provenance;
         let memory = Memory {
             key: key.to_owned(),
             partition,
             text,
             created_at,
-            said_at: provenance
-                .as_ref()
-                .and_then(|own| own.latest_at)
-                .or(created_at),
+            said_at: metadata.said_at(created_at),
             expires_at_ms: None,
             digest: stored.digest(),
-            merge_id: provenance.map(|own| own.merge_id),
+            merge_id: metadata.merge_id(),
             pinned: false,
             frame: None,
         };
@@ -308,13 +304,6 @@ impl Redisvl {
             Some(Value::String(id)) if !id.is_empty() => id.clone(),
             Some(Value::Number(id)) => id.to_string(),
             _ => key.to_owned(),
-        }
-    }
-
-    fn leaves_of(&self, source: &Source, id: &str, metadata: &Metadata) -> Vec<Leaf> {
-        match &metadata.provenance {
-            Some(own) => own.sources.clone(),
-            None => vec![source.leaf(id)],
         }
     }
 }
@@ -338,12 +327,7 @@ impl Layout for Redisvl {
 
     fn fields(&self) -> Vec<FieldUse> {
         let fields = &self.fields;
-        let field = |role, name: &String, needed, rewritten| FieldUse {
-            role,
-            name: name.clone(),
-            needed,
-            rewritten,
-        };
+        let field = FieldUse::new;
         let mut uses = vec![
             field("text", &fields.text, true, true),
             field("vector", &fields.vector, true, true),
@@ -378,7 +362,7 @@ impl Layout for Redisvl {
     fn leaves(&self, source: &Source) -> Vec<Leaf> {
         let members = self.members(&source.stored.record).unwrap_or_default();
         let id = self.memory_id(&members, &source.memory.key);
-        self.leaves_of(source, &id, &Metadata::read(self.metadata.get(&members)))
+        Metadata::read(self.metadata.get(&members)).leaves(source, &id)
     }
 
     fn merge(

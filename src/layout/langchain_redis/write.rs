@@ -27,19 +27,13 @@ pub(super) fn merge(
     if parts.iter().any(|one| is_whole(one) != is_whole(surviving)) {
         return Err(format!("not all sources have `{METADATA}`"));
     }
-    let making = Making {
-        merge_id: merged.merge_id.clone(),
-        merged_at: merged.merged_at,
-        latest_at: sources.iter().filter_map(|s| s.memory.said_at).max(),
-        history: merged.history.clone(),
-    };
     let named: Vec<&String> = parts.iter().flat_map(|one| one.metadata.keys()).collect();
     let brought: Vec<Part> = sources
         .iter()
         .zip(&parts)
         .map(|(source, one)| part(layout, source, one, &named))
         .collect();
-    let united = metadata::unite(&brought, survivor, making);
+    let united = metadata::unite(&brought, survivor, Making::of(sources, merged));
 
     let mut members = surviving.members.clone();
     for (name, value) in united.fields.clone() {
@@ -82,7 +76,7 @@ fn part(layout: &LangchainRedis, source: &Source, parts: &Parts, named: &[&Strin
     let (leftover, fields): (Vec<_>, Vec<_>) = beside.partition(|(name, _)| named.contains(&name));
     Part {
         id: source.memory.key.clone(),
-        leaves: LangchainRedis::leaves_of(source, &metadata),
+        leaves: metadata.leaves(source, &source.memory.key),
         metadata,
         fields: fields.into_iter().collect::<Map<_, _>>(),
         aside: leftover,

@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 use super::item::Shape;
 use super::{LangGraph, PROVENANCE, ROLES, object, text};
 use crate::layout::metadata::{self, Making, Metadata, Part};
-use crate::layout::{CannotWrite, Leaf, Merged, Other, Record, ResultVector, Source, Stored};
+use crate::layout::{CannotWrite, Merged, Other, Record, ResultVector, Source, Stored};
 
 /// The documents of `sources[survivor]` with the merged text, its vector, and provenance.
 pub(super) fn merge(
@@ -14,11 +14,7 @@ pub(super) fn merge(
     survivor: usize,
     merged: &Merged,
 ) -> Result<Stored, CannotWrite> {
-    let key = sources.get(survivor).map(|source| &source.memory.key);
-    let cannot = |detail: String| CannotWrite {
-        key: key.cloned().unwrap_or_default(),
-        detail,
-    };
+    let cannot = |detail: String| CannotWrite::at(sources, survivor, detail);
     let kept = sources
         .get(survivor)
         .ok_or_else(|| cannot("the survivor is none of the sources".to_owned()))?;
@@ -48,13 +44,7 @@ fn item(
     merged: &Merged,
 ) -> Result<Record, String> {
     let parts: Vec<Part> = sources.iter().zip(documents).map(part).collect();
-    let making = Making {
-        merge_id: merged.merge_id.clone(),
-        merged_at: merged.merged_at,
-        latest_at: sources.iter().filter_map(|s| s.memory.said_at).max(),
-        history: merged.history.clone(),
-    };
-    let united = metadata::unite(&parts, survivor, making);
+    let united = metadata::unite(&parts, survivor, Making::of(sources, merged));
     let mut result = documents[survivor].clone();
     let vector = sources[survivor].stored.others.first();
     let vector = vector.ok_or("the survivor has no vector")?;
@@ -81,9 +71,10 @@ fn part((source, document): (&Source, &Map<String, Value>)) -> Part {
     let metadata = Metadata::read(document.get(PROVENANCE));
     let others = document.iter();
     let others = others.filter(|(name, _)| !ROLES.contains(&name.as_str()));
+    let id = id(source, document);
     Part {
-        id: id(source, document),
-        leaves: leaves(source, document, &metadata),
+        leaves: metadata.leaves(source, &id),
+        id,
         metadata,
         fields: others.map(|(n, v)| (n.clone(), v.clone())).collect(),
         aside: Vec::new(),
@@ -91,20 +82,9 @@ fn part((source, document): (&Source, &Map<String, Value>)) -> Part {
 }
 
 /// The key by which agents know the item.
-fn id(source: &Source, document: &Map<String, Value>) -> String {
+pub(super) fn id(source: &Source, document: &Map<String, Value>) -> String {
     let key = text(document, "key").ok();
     key.unwrap_or(&source.memory.key).to_owned()
-}
-
-pub(super) fn leaves(
-    source: &Source,
-    document: &Map<String, Value>,
-    metadata: &Metadata,
-) -> Vec<Leaf> {
-    match &metadata.provenance {
-        Some(own) => own.sources.clone(),
-        None => vec![source.leaf(&id(source, document))],
-    }
 }
 
 /// The vector's document: the numbers and the time, all else as it is.

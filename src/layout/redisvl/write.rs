@@ -16,14 +16,7 @@ pub(super) fn merge(
     survivor: usize,
     merged: &Merged,
 ) -> Result<Stored, CannotWrite> {
-    let key = sources
-        .get(survivor)
-        .map(|source| source.memory.key.clone())
-        .unwrap_or_default();
-    let cannot = |detail: String| CannotWrite {
-        key: key.clone(),
-        detail,
-    };
+    let cannot = |detail: String| CannotWrite::at(sources, survivor, detail);
     if survivor >= sources.len() {
         return Err(cannot("the survivor is none of the sources".to_owned()));
     }
@@ -47,7 +40,7 @@ impl Redisvl {
     fn part(&self, source: &Source, members: &Map<String, Value>) -> Part {
         let id = self.memory_id(members, &source.memory.key);
         let metadata = Metadata::read(self.metadata.get(members));
-        let leaves = self.leaves_of(source, &id, &metadata);
+        let leaves = metadata.leaves(source, &id);
         let fields = self.other_fields(members).into_iter();
         let fields = fields
             .map(|(path, value)| (path.dotted(), value.clone()))
@@ -103,16 +96,7 @@ impl Redisvl {
             .zip(members)
             .map(|(source, members)| self.part(source, members))
             .collect();
-        let making = Making {
-            merge_id: merged.merge_id.clone(),
-            merged_at: merged.merged_at,
-            latest_at: sources
-                .iter()
-                .filter_map(|source| source.memory.said_at)
-                .max(),
-            history: merged.history.clone(),
-        };
-        let united = metadata::unite(&parts, survivor, making);
+        let united = metadata::unite(&parts, survivor, Making::of(sources, merged));
         let fields = united.fields.clone();
         let mut result = members[survivor].clone();
         let mut put = |path: &Path, value| {
