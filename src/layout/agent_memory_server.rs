@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::hash::texts;
+use super::hash::{HashKeys, texts};
 use super::redisvl::{Redisvl, RedisvlFields};
 use super::rules::{self, Held, Rule};
 use super::timestamp::SECONDS;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::memory::Reason;
 use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
+use crate::store::index::IndexFacts;
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -65,8 +65,7 @@ const COMPACTORS: [&str; 2] = [
 /// The layout `agent-memory-server` over its index.
 struct AgentMemoryServer {
     inner: Redisvl,
-    /// What every key of a memory begins with, such as `memory_idx:`.
-    prefix: String,
+    keys: HashKeys,
 }
 
 impl AgentMemoryServer {
@@ -86,13 +85,9 @@ impl AgentMemoryServer {
                 .chain(options.scope.iter().cloned())
                 .collect(),
         };
-        let ([prefix], Storage::Hash) = (facts.prefixes.as_slice(), facts.storage) else {
-            let detail = "an index of the Agent Memory Server is over hashes, with one prefix";
-            return Err(facts.unfit(detail.to_owned()));
-        };
         Ok(Self {
+            keys: HashKeys::of(facts, "the Agent Memory Server")?,
             inner: Redisvl::new(&fields, facts, TimeZone::UTC)?,
-            prefix: format!("{}:", prefix.trim_end_matches(':')),
         })
     }
 }
@@ -107,7 +102,7 @@ impl Layout for AgentMemoryServer {
     }
 
     fn is_own_key(&self, key: &str) -> bool {
-        key.starts_with(&self.prefix)
+        self.keys.id(key).is_some()
     }
 
     fn vector_field(&self) -> &str {
@@ -136,7 +131,7 @@ impl Layout for AgentMemoryServer {
             user: Some(memory.partition.user.clone()),
         };
         let record = &stored.record;
-        if record.text("id_") != key.strip_prefix(&self.prefix) {
+        if record.text("id_") != self.keys.id(key) {
             return Err(not(Reason::Malformed, "`id_` is not the key's"));
         }
         // The server takes what has no type for one.

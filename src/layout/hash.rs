@@ -1,6 +1,37 @@
-//! Single fields of HASH records.
+//! Stores of one HASH a memory: their keys, and single fields of the records.
 
 use super::{Record, Source};
+use crate::store::StoreError;
+use crate::store::index::{IndexFacts, Storage};
+
+/// The keys of a store whose index has one prefix: after it and a colon, the id of a memory.
+#[derive(Clone, Debug)]
+pub(crate) struct HashKeys {
+    /// With the colon.
+    prefix: String,
+}
+
+impl HashKeys {
+    /// Those of an index of `library`.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnfit`] if it is over something else.
+    pub(crate) fn of(facts: &IndexFacts, library: &str) -> Result<Self, StoreError> {
+        match (facts.prefixes.as_slice(), facts.storage) {
+            ([prefix], Storage::Hash) => Ok(Self {
+                prefix: format!("{}:", prefix.trim_end_matches(':')),
+            }),
+            _ => Err(facts.unfit(format!(
+                "an index of {library} is over hashes, with one prefix"
+            ))),
+        }
+    }
+
+    /// The id in the key of a memory; `None` for a key that is none of one.
+    pub(crate) fn id<'a>(&self, key: &'a str) -> Option<&'a str> {
+        key.strip_prefix(&self.prefix)
+    }
+}
 
 impl Record {
     /// Whether a HASH has the field.

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use md5::{Digest as _, Md5};
 use serde_json::{Map, Value};
 
+use super::hash::HashKeys;
 use super::json::{has_endless_number, repeats_a_member};
 use super::redisvl::{Redisvl, RedisvlFields};
 use super::{
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::memory::Reason;
 use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
+use crate::store::index::IndexFacts;
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -63,8 +64,7 @@ const SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 /// The layout `mem0` over the index of a collection.
 struct Mem0 {
     inner: Redisvl,
-    /// What every key of a memory begins with, such as `mem0:mem0:`.
-    prefix: String,
+    keys: HashKeys,
     entities: Option<IndexFacts>,
 }
 
@@ -89,13 +89,9 @@ impl Mem0 {
                 .chain(options.scope.iter().cloned())
                 .collect(),
         };
-        let ([prefix], Storage::Hash) = (facts.prefixes.as_slice(), facts.storage) else {
-            let detail = "an index of mem0 is over hashes, with one prefix";
-            return Err(facts.unfit(detail.to_owned()));
-        };
         Ok(Self {
+            keys: HashKeys::of(facts, "mem0")?,
             inner: Redisvl::new(&fields, facts, TimeZone::UTC)?,
-            prefix: format!("{}:", prefix.trim_end_matches(':')),
             entities,
         })
     }
@@ -116,7 +112,7 @@ impl Mem0 {
     }
 
     fn id<'a>(&self, key: &'a str) -> &'a str {
-        key.strip_prefix(&self.prefix).unwrap_or(key)
+        self.keys.id(key).unwrap_or(key)
     }
 }
 
@@ -134,7 +130,7 @@ impl Layout for Mem0 {
     }
 
     fn is_own_key(&self, key: &str) -> bool {
-        key.starts_with(&self.prefix)
+        self.keys.id(key).is_some()
     }
 
     fn vector_field(&self) -> &str {
