@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::aio::{ConnectionLike, ConnectionManager};
 use serde::{Deserialize, Serialize};
 
+use super::scan::Scan;
 use super::{NAMESPACE, StoreError};
 
 /// The workers by the time of their last heartbeat. A sorted set: no index can catch it.
@@ -319,28 +320,21 @@ pub async fn measure_memory(conn: &mut ConnectionManager) -> Result<OwnMemory, S
         at_ms: server_ms(conn).await?,
         ..OwnMemory::default()
     };
-    let mut cursor = 0u64;
-    loop {
-        let mut cmd = redis::cmd("SCAN");
-        cmd.arg(cursor).arg("MATCH").arg(format!("{NAMESPACE}*"));
-        cmd.arg("COUNT").arg(1000);
-        let (next, keys): (u64, Vec<Vec<u8>>) = cmd.query_async(conn).await?;
+    let mut scan = Scan::of(NAMESPACE);
+    while let Some(keys) = scan.next::<Vec<u8>>(conn).await? {
+        if keys.is_empty() {
+            continue;
+        }
         let mut pipe = redis::pipe();
         for key in &keys {
             pipe.cmd("MEMORY").arg("USAGE").arg(key);
         }
-        if !keys.is_empty() {
-            let sizes: Vec<Option<u64>> = pipe.query_async(conn).await?;
-            for (key, size) in keys.iter().zip(sizes) {
-                let (count, bytes) = found.kinds.entry(kind(key)).or_default();
-                *count += 1;
-                *bytes += size.unwrap_or(0);
-            }
+        let sizes: Vec<Option<u64>> = pipe.query_async(conn).await?;
+        for (key, size) in keys.iter().zip(sizes) {
+            let (count, bytes) = found.kinds.entry(kind(key)).or_default();
+            *count += 1;
+            *bytes += size.unwrap_or(0);
         }
-        if next == 0 {
-            break;
-        }
-        cursor = next;
     }
     let text = serde_json::to_string(&found).map_err(|e| StoreError::Protocol(e.to_string()))?;
     redis::cmd("SET")

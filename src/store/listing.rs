@@ -9,6 +9,7 @@ use redis::{Cmd, Value};
 use crate::layout::{Layout, Listing};
 use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts, no_index};
 use crate::store::reply::{self, Row};
+use crate::store::scan::Scan;
 use crate::store::{NAMESPACE, StoreError, query};
 
 /// Rows a page: other clients of the server wait for one page at most.
@@ -347,23 +348,9 @@ async fn scan(conn: &mut ConnectionManager, facts: &IndexFacts) -> Result<Keys, 
     };
     let mut found = Keys::new();
     for prefix in &facts.prefixes {
-        let pattern = format!("{}*", query::glob(prefix));
-        let mut cursor = 0u64;
-        loop {
-            let mut command = redis::cmd("SCAN");
-            command
-                .arg(cursor)
-                .arg("MATCH")
-                .arg(&pattern)
-                .arg("COUNT")
-                .arg(PAGE);
-            command.arg("TYPE").arg(kind);
-            let (next, keys): (u64, Vec<Vec<u8>>) = command.query_async(conn).await?;
-            found.extend(keys.into_iter().map(|key| (key, Found::ByScan)));
-            if next == 0 {
-                break;
-            }
-            cursor = next;
+        let mut scan = Scan::of(prefix).of_type(kind);
+        while let Some(keys) = scan.next(conn).await? {
+            found.extend(keys.into_iter().map(|key: Vec<u8>| (key, Found::ByScan)));
         }
     }
     Ok(found)

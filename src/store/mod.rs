@@ -32,6 +32,7 @@ mod probe;
 mod query;
 mod reply;
 pub mod requests;
+mod scan;
 mod spent;
 mod state;
 mod status;

@@ -18,6 +18,7 @@ use super::commit::millis;
 use super::digest::group_digest;
 use super::fleet::server_ms;
 use super::ledger::MergeRecord;
+use super::scan::Scan;
 use super::{NAMESPACE, StoreError, keys};
 use crate::memory::{Digest, PlanSource, PlannedMerge};
 
@@ -334,22 +335,13 @@ pub async fn lift_veto(con: &mut impl ConnectionLike, merge_id: &str) -> Result<
 /// [`StoreError`] of the server or connection.
 pub async fn veto_sets(con: &mut impl ConnectionLike) -> Result<Vec<String>, StoreError> {
     let mut sets = Vec::new();
-    let mut cursor = 0u64;
-    loop {
-        let mut cmd = redis::cmd("SCAN");
-        cmd.arg(cursor)
-            .arg("MATCH")
-            .arg(format!("{NAMESPACE}vetoes:*"));
-        cmd.arg("COUNT").arg(1000).arg("TYPE").arg("set");
-        let (next, found): (u64, Vec<String>) = cmd.query_async(con).await?;
+    let mut scan = Scan::of(&format!("{NAMESPACE}vetoes:")).of_type("set");
+    while let Some(found) = scan.next::<String>(con).await? {
         sets.extend(found);
-        if next == 0 {
-            sets.sort();
-            sets.dedup();
-            return Ok(sets);
-        }
-        cursor = next;
     }
+    sets.sort();
+    sets.dedup();
+    Ok(sets)
 }
 
 /// Drops the vetoes of users whose memories are gone altogether; those of others are trimmed when
