@@ -136,7 +136,7 @@ impl LangGraph {
 
     /// The users that an item's document can be told to be of, before anything else is looked at.
     fn user(&self, document: &Map<String, Value>) -> Option<String> {
-        self.user_of(document.get("prefix")?.as_str()?)
+        self.owner(document.get("prefix")?.as_str())
     }
 
     fn read_document(
@@ -237,8 +237,8 @@ impl Layout for LangGraph {
         Listing::Value("prefix")
     }
 
-    fn user_of(&self, value: &str) -> Option<String> {
-        self.namespaces.user(&namespace::decode(value)?)
+    fn owner(&self, value: Option<&str>) -> Option<String> {
+        self.namespaces.user(&namespace::decode(value?)?)
     }
 
     fn is_own_key(&self, key: &str) -> bool {

@@ -125,8 +125,8 @@ impl Layout for Mem0 {
         self.inner.listing()
     }
 
-    fn nobody(&self) -> Option<&str> {
-        Some(NOBODY)
+    fn owner(&self, value: Option<&str>) -> Option<String> {
+        Some(value.unwrap_or(NOBODY).to_owned())
     }
 
     fn is_own_key(&self, key: &str) -> bool {

@@ -223,7 +223,7 @@ pub enum Listing<'a> {
     /// express the id, else every key is read. Who owns a record stands on the record.
     Tag(&'a str),
     /// The index is listed as a whole with the value of this field, by which
-    /// [`Layout::user_of`] tells whose a key is. Only keys that it says to be the user's are read.
+    /// [`Layout::owner`] tells whose a key is. Only keys that it says to be the user's are read.
     Value(&'a str),
 }
 
@@ -314,15 +314,10 @@ pub trait Layout: Send + Sync {
     /// How the keys of a user are found in the index of the memories' own keys.
     fn listing(&self) -> Listing<'_>;
 
-    /// The user that a value of the listing's field names; `None` where it names none.
-    fn user_of(&self, value: &str) -> Option<String> {
-        Some(value.to_owned())
-    }
-
-    /// The user of memories without a value in the listing's field; `None` where a record without one
-    /// is no memory.
-    fn nobody(&self) -> Option<&str> {
-        None
+    /// The user of the memories with this value in the listing's field, or without one; `None` where
+    /// those are of no user, and no memories.
+    fn owner(&self, value: Option<&str>) -> Option<String> {
+        value.map(str::to_owned)
     }
 
     /// Whether `key`, which lies under a prefix of the index, can be a memory's own key. What is

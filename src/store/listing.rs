@@ -50,11 +50,8 @@ pub async fn users(
     facts: &IndexFacts,
     layout: &dyn Layout,
 ) -> Result<Vec<String>, StoreError> {
-    let user_of = |value: Option<&str>| match value {
-        Some(value) => layout.user_of(value),
-        None => layout.nobody().map(str::to_owned),
-    };
-    users_by(conn, facts, layout.listing().field(), user_of).await
+    let owner = |value: Option<&str>| layout.owner(value);
+    users_by(conn, facts, layout.listing().field(), owner).await
 }
 
 /// The users that the values of a field name, or that it has none, sorted; see [`users`].
@@ -62,7 +59,7 @@ pub(crate) async fn users_by(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
     user_field: &str,
-    user_of: impl Fn(Option<&str>) -> Option<String>,
+    owner: impl Fn(Option<&str>) -> Option<String>,
 ) -> Result<Vec<String>, StoreError> {
     let facts = settled(conn, facts).await?;
     let Some(field) = facts.field(user_field) else {
@@ -80,7 +77,7 @@ pub(crate) async fn users_by(
             .map(std::str::from_utf8)
             .transpose()
         {
-            users.extend(user_of(value));
+            users.extend(owner(value));
         }
     })
     .await?;
@@ -120,7 +117,7 @@ pub(crate) async fn candidates(
         Listing::Tag(field) => by_tag(conn, facts, field, user).await?,
         Listing::Value(field) => {
             by_value(conn, facts, field, |value| {
-                layout.user_of(value).is_some_and(|of| of == user)
+                layout.owner(Some(value)).is_some_and(|of| of == user)
             })
             .await?
         }

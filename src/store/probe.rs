@@ -42,11 +42,7 @@ pub async fn probes(
     let mut found: BTreeMap<Box<str>, Probe> = BTreeMap::new();
     names
         .sum(conn, &now, aggregate(&now.name, "*"), |user, memory| {
-            let user = match user {
-                Some(value) => layout.user_of(value),
-                None => layout.nobody().map(str::to_owned),
-            };
-            if let Some(user) = user {
+            if let Some(user) = layout.owner(user) {
                 found.entry(user.into_boxed_str()).or_default().add(memory);
             }
         })

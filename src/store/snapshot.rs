@@ -159,7 +159,7 @@ pub async fn snapshot_within(
         }
     }
     let mut collected = Collected::new(user);
-    let is_users = |value: &str| layout.user_of(value).is_some_and(|of| of == user);
+    let is_users = |value: &str| layout.owner(Some(value)).is_some_and(|of| of == user);
     for orphan in listing::orphans(conn, layout, is_users, &keys).await? {
         let detail = "a vector whose memory is gone; it takes a place in every vector search";
         collected.leave(&String::from_utf8_lossy(&orphan), Reason::Orphan, detail);

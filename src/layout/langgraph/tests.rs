@@ -224,12 +224,14 @@ fn a_namespace_outside_the_pattern_is_nobodys() {
         r"memories\.alice\.work",
         "memories.alice",
     ] {
-        assert_eq!(layout.user_of(prefix), None, "{prefix}");
+        assert_eq!(layout.owner(Some(prefix)), None, "{prefix}");
     }
     for user in ["alice", "Alice", "alice ", "a,b", "alices"] {
         let escaped = user.replace(',', "\\,").replace(' ', "\\ ");
         assert_eq!(
-            layout.user_of(&format!(r"memories\.{escaped}")).as_deref(),
+            layout
+                .owner(Some(&format!(r"memories\.{escaped}")))
+                .as_deref(),
             Some(user)
         );
     }
