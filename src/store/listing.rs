@@ -124,8 +124,13 @@ pub(crate) async fn candidates(
     };
     // What memfold keeps for itself is no memory, whatever an index covers.
     keys.retain(|key, _| !key.starts_with(NAMESPACE.as_bytes()));
-    keys.retain(|key, _| std::str::from_utf8(key).map_or(true, |key| layout.is_own_key(key)));
+    keys.retain(|key, _| can_be_memory(layout, key));
     Ok(keys)
+}
+
+/// Whether a key can be a memory's own key by its name. Of one that is not UTF-8, a reader tells.
+pub(crate) fn can_be_memory(layout: &dyn Layout, key: &[u8]) -> bool {
+    std::str::from_utf8(key).map_or(true, |key| layout.is_own_key(key))
 }
 
 /// The keys whose value of a field is the user's, by listing the whole index.

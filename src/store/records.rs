@@ -4,7 +4,7 @@ use redis::aio::{ConnectionLike as _, ConnectionManager};
 use redis::{RedisResult, Value};
 
 use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
-use crate::memory::{Digest, Memory};
+use crate::memory::{Digest, Memory, Reason};
 use crate::store::expiry::Expiring;
 use crate::store::index::{IndexFacts, Storage};
 use crate::store::{StoreError, listing, reply};
@@ -24,6 +24,18 @@ pub(crate) enum Fetched {
     OtherType,
     /// JSON that is not UTF-8.
     NotUtf8,
+}
+
+impl Fetched {
+    /// The memory with its expiry, or why there is none.
+    pub(crate) fn memory(self) -> Result<(Stored, Option<i64>), (Reason, &'static str)> {
+        match self {
+            Self::Memory(stored, expires_at_ms) => Ok((stored, expires_at_ms)),
+            Self::Gone => Err((Reason::Expired, "the key was gone when it was read")),
+            Self::OtherType => Err((Reason::NotAMemory, "the key holds another type of value")),
+            Self::NotUtf8 => Err((Reason::NotUtf8, "the document is not UTF-8")),
+        }
+    }
 }
 
 /// Why members of a group could not be read again.

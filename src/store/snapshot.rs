@@ -257,19 +257,11 @@ impl Collected {
             let key = String::from_utf8_lossy(key);
             return self.leave(&key, Reason::NotUtf8, "the key is not UTF-8");
         };
-        match fetched {
-            Fetched::Gone => self.leave(key, Reason::Expired, "the key was gone when it was read"),
-            Fetched::NotUtf8 => self.leave(key, Reason::NotUtf8, "the document is not UTF-8"),
-            Fetched::OtherType => {
-                self.leave(
-                    key,
-                    Reason::NotAMemory,
-                    "the key holds another type of value",
-                );
-            }
-            Fetched::Memory(stored, expires_at_ms) => {
+        match fetched.memory() {
+            Ok((stored, expires_at_ms)) => {
                 self.take_record(layout, key, found, &stored, expires_at_ms);
             }
+            Err((reason, detail)) => self.leave(key, reason, detail),
         }
     }
 

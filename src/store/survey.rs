@@ -6,7 +6,7 @@ use redis::aio::ConnectionManager;
 
 use super::expiry::Expiring;
 use super::index::IndexFacts;
-use super::listing::{self, Keys};
+use super::listing;
 use super::records::{self, Fetched};
 use super::{StoreError, concerns};
 use crate::layout::{Concern, Layout};
@@ -58,18 +58,14 @@ impl Survey {
             self.leave(key, Reason::NotUtf8, "the key is not UTF-8");
             return None;
         };
-        match fetched {
-            Fetched::Memory(stored, _) => match layout.read(name, &stored) {
+        match fetched.memory() {
+            Ok((stored, _)) => match layout.read(name, &stored) {
                 Ok(reading) => return Some(reading.memory.partition.user),
                 Err(error) => self.leave(key, error.reason, &error.detail),
             },
-            Fetched::NotUtf8 => self.leave(key, Reason::NotUtf8, "the document is not UTF-8"),
-            Fetched::OtherType => {
-                let detail = "the key holds another type of value";
-                self.leave(key, Reason::NotAMemory, detail);
-            }
             // It went away meanwhile.
-            Fetched::Gone => {}
+            Err((Reason::Expired, _)) => {}
+            Err((reason, detail)) => self.leave(key, reason, detail),
         }
         None
     }
@@ -85,10 +81,9 @@ pub async fn survey(
     layout: &dyn Layout,
 ) -> Result<Survey, StoreError> {
     let now = listing::settled(conn, facts).await?;
-    let all = listing::everything(conn, &now).await?;
-    let is_own = |key: &[u8]| std::str::from_utf8(key).map_or(true, |key| layout.is_own_key(key));
-    let total = all.len();
-    let own: Keys = all.into_iter().filter(|(key, _)| is_own(key)).collect();
+    let mut own = listing::everything(conn, &now).await?;
+    let total = own.len();
+    own.retain(|key, _| listing::can_be_memory(layout, key));
     let mut survey = Survey {
         keys: own.len(),
         passed_over: total - own.len(),
