@@ -94,7 +94,7 @@ pub async fn note_store_counts(
     let mut counts = store_counts(con, store).await?;
     counts.users.note(day, users);
     counts.memories.note(day, memories);
-    let text = serde_json::to_string(&counts).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_string(&counts).map_err(StoreError::protocol)?;
     let mut set = redis::cmd("SET");
     set.arg(key(store)).arg(text);
     set.arg("PX").arg(millis(keep).max(1));

@@ -1,5 +1,7 @@
 //! What can go wrong with the store, told apart so that each has its own message and exit code.
 
+use std::fmt;
+
 use redis::{ErrorKind, RedisError};
 
 use super::trouble::Trouble;
@@ -127,6 +129,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Something has a shape that memfold does not know.
+    pub(crate) fn protocol(error: impl fmt::Display) -> Self {
+        Self::Protocol(error.to_string())
+    }
+
     /// Whether the server answered, and its answer is about what it was asked: something else may
     /// still be done.
     pub fn is_answer(&self) -> bool {

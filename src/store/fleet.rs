@@ -98,7 +98,7 @@ pub async fn beat(
     beat: &Heartbeat,
     ttl: Duration,
 ) -> Result<(), StoreError> {
-    let text = serde_json::to_string(beat).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_string(beat).map_err(StoreError::protocol)?;
     let mut pipe = redis::pipe();
     let set = pipe.cmd("SET").arg(worker_key(&beat.worker)).arg(text);
     set.arg("PX").arg(ttl.as_millis() as u64).ignore();
@@ -224,7 +224,7 @@ pub struct RunEntry {
 /// # Errors
 /// [`StoreError`] of the server or connection.
 pub async fn record_run(con: &mut impl ConnectionLike, run: &RunEntry) -> Result<(), StoreError> {
-    let text = serde_json::to_string(run).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_string(run).map_err(StoreError::protocol)?;
     let mut cmd = redis::cmd("XADD");
     cmd.arg(RUNS).arg("MAXLEN").arg("~").arg(RUNS_KEPT);
     Ok(cmd.arg("*").arg("run").arg(text).exec_async(con).await?)
@@ -279,7 +279,7 @@ pub async fn halted(con: &mut impl ConnectionLike) -> Result<Option<Halt>, Store
 /// # Errors
 /// [`StoreError`] of the server or connection.
 pub async fn halt(con: &mut impl ConnectionLike, halt: &Halt) -> Result<(), StoreError> {
-    let text = serde_json::to_string(halt).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_string(halt).map_err(StoreError::protocol)?;
     let mut cmd = redis::cmd("SET");
     Ok(cmd.arg(HALT).arg(text).arg("NX").exec_async(con).await?)
 }
@@ -336,7 +336,7 @@ pub async fn measure_memory(conn: &mut ConnectionManager) -> Result<OwnMemory, S
             *bytes += size.unwrap_or(0);
         }
     }
-    let text = serde_json::to_string(&found).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_string(&found).map_err(StoreError::protocol)?;
     redis::cmd("SET")
         .arg(MEMORY)
         .arg(text)

@@ -335,8 +335,7 @@ impl Collected {
     fn into_snapshot(mut self) -> Result<Snapshot, StoreError> {
         self.left_alone.sort_by(|a, b| a.key.cmp(&b.key));
         let shape = (self.memories.len(), self.dims);
-        let vectors = Array2::from_shape_vec(shape, self.numbers)
-            .map_err(|error| StoreError::Protocol(error.to_string()))?;
+        let vectors = Array2::from_shape_vec(shape, self.numbers).map_err(StoreError::protocol)?;
         Ok(Snapshot {
             user: self.user,
             memories: self.memories,

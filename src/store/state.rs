@@ -100,7 +100,7 @@ pub async fn remember(
         version: VERSION,
         state: state.clone(),
     };
-    let text = serde_json::to_vec(&stored).map_err(|e| StoreError::Protocol(e.to_string()))?;
+    let text = serde_json::to_vec(&stored).map_err(StoreError::protocol)?;
     set(con, functions, lease, keys::state(partition), &text, keep).await
 }
 

@@ -274,8 +274,7 @@ async fn undo_one(
     refuse_twins(con, &stored.merge).await?;
     let new_id = (options.new_id)();
     let spec = spec(&stored, options, veto)?;
-    let args =
-        serde_json::to_vec(&spec).map_err(|error| StoreError::Protocol(error.to_string()))?;
+    let args = serde_json::to_vec(&spec).map_err(StoreError::protocol)?;
     let keys = keys_of(&stored.merge, &new_id);
     let reply = functions.call(con, Function::Undo, &keys, &[&args]).await?;
     match outcome(&stored.merge, &reply) {
@@ -340,7 +339,7 @@ fn spec<'a>(
         veto: veto
             .then(|| serde_json::to_string(&Veto::of(merge, options.reason)))
             .transpose()
-            .map_err(|error| StoreError::Protocol(error.to_string()))?,
+            .map_err(StoreError::protocol)?,
     })
 }
 

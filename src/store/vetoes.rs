@@ -170,8 +170,7 @@ pub async fn forbid(
     let expiries: Vec<i64> = pipe.query_async(con).await?;
     let first_expiry = expiries.into_iter().filter(|at| *at >= 0).min();
     veto.expires = first_expiry.is_some();
-    let entry =
-        serde_json::to_string(&veto).map_err(|error| StoreError::Protocol(error.to_string()))?;
+    let entry = serde_json::to_string(&veto).map_err(StoreError::protocol)?;
     let mut pipe = redis::pipe();
     pipe.atomic();
     pipe.cmd("SET")
@@ -237,8 +236,7 @@ pub async fn follow(
     let mut pipe = redis::pipe();
     pipe.atomic();
     for ((_, veto), expiry) in followed.iter().zip(expiries) {
-        let entry =
-            serde_json::to_string(veto).map_err(|error| StoreError::Protocol(error.to_string()))?;
+        let entry = serde_json::to_string(veto).map_err(StoreError::protocol)?;
         pipe.cmd("SET").arg(keys::veto(&veto.group));
         pipe.arg(&veto.merge_id).arg("NX");
         // Of one that runs out only because a member is away, the new one does not.
