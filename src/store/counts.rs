@@ -12,7 +12,8 @@ use super::{NAMESPACE, StoreError};
 /// Points that are kept at most.
 const POINTS_MOST: usize = 31;
 
-const DAY_MS: i64 = 86_400_000;
+/// Milliseconds of a day.
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 /// A day of UTC, in days since the epoch.
 pub fn day_of(at_ms: i64) -> i64 {

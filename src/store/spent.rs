@@ -4,9 +4,8 @@
 use redis::aio::ConnectionLike;
 use sha1::{Digest as _, Sha1};
 
+use super::counts::{DAY_MS, day_of};
 use super::{NAMESPACE, StoreError};
-
-const DAY_MS: i64 = 86_400_000;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct Counter {
 impl Counter {
     /// For the day of `now_ms`; `partition` names the user, `None` = all users of the server.
     pub fn of_day(what: Spent, partition: Option<&str>, now_ms: i64) -> Self {
-        let (day, what) = (now_ms.div_euclid(DAY_MS), what.name());
+        let (day, what) = (day_of(now_ms), what.name());
         let user = partition.map_or_else(String::new, |name| {
             format!(":{:x}", Sha1::digest(name.as_bytes()))
         });
