@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::problem::Problem;
 use crate::merge::Pipeline;
 use crate::store::fleet::{RunEntry, runs};
-use crate::store::{Counts, Entry, Event, StoreCounts, day_of, history, store_counts};
+use crate::store::{Counts, Entry, Event, StoreCounts, day_of, history, store_counts, store_name};
 use crate::worker::user_hash;
 
 /// Days that are looked at.
@@ -57,7 +57,7 @@ impl Trends {
         let mut conn = pipeline.conn.clone();
         let entries = history(&mut conn, None, ENTRIES_MOST).await?;
         let runs = runs(&mut conn, RUNS_MOST).await?;
-        let store = format!("{}:{}", pipeline.layout.name(), pipeline.index.name);
+        let store = store_name(pipeline.layout.name(), &pipeline.index.name);
         let counts = store_counts(&mut conn, &store).await?;
         Ok(Self::of(&entries, &runs, &counts, pipeline.clock.now()))
     }

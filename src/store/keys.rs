@@ -100,6 +100,11 @@ pub(crate) fn vetoes(partition: &str) -> String {
     format!("{NAMESPACE}vetoes:{:x}", Sha1::digest(partition.as_bytes()))
 }
 
+/// The name of a store, for its counts, its consumer group and for people.
+pub fn store_name(layout: &str, index: &str) -> String {
+    format!("{layout}:{index}")
+}
+
 /// The name under which a user's lease, state and vetoes are kept.
 pub fn partition_name(layout: &str, index: &str, user: &str) -> String {
     format!("{layout}\n{index}\n{user}")

@@ -51,7 +51,7 @@ pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};
 pub use index::Storage;
-pub use keys::{LEDGER, beside, partition_name};
+pub use keys::{LEDGER, beside, partition_name, store_name};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
     Entry, Event, KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State,

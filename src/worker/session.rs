@@ -14,8 +14,8 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use super::shared::lock;
 use super::work::Worked;
 use super::{End, GRACE, Orders, Shared, Site, WorkerOptions};
-use crate::store::StoreError;
 use crate::store::requests::{Queue, Taken, load_request_function};
+use crate::store::{StoreError, store_name};
 
 /// How long one call waits for a request.
 const BLOCK: Duration = Duration::from_secs(5);
@@ -69,10 +69,10 @@ impl Session {
         }
     }
 
-    /// The name of the store, for its consumer group and for people.
+    /// The name of the store.
     pub(super) fn store(&self) -> String {
         let pipeline = &self.site.pipeline;
-        format!("{}:{}", pipeline.layout.name(), pipeline.index.name)
+        store_name(pipeline.layout.name(), &pipeline.index.name)
     }
 
     pub(super) async fn run(self) -> End {
