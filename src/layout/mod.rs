@@ -87,13 +87,10 @@ impl Stored {
         if self.others.is_empty() {
             return own;
         }
-        let others = self
-            .others
-            .iter()
-            .map(|other| (other.key.as_str(), record_digest(&other.record)));
+        let others = self.others.iter();
+        let others = others.map(|other| (other.key.as_str(), record_digest(&other.record)));
         let all: Vec<_> = [("", own)].into_iter().chain(others).collect();
-        let all: Vec<_> = all.iter().map(|(key, digest)| (*key, digest)).collect();
-        Digest(group_digest(&all))
+        Digest(group_digest(all.iter().map(|(key, digest)| (*key, digest))))
     }
 }
 

@@ -34,8 +34,8 @@ pub fn record_digest(record: &Record) -> Digest {
 
 /// The digest of a group of records, whatever their order: of each its key and its digest. It
 /// names a veto, which so lives only as long as no member changes.
-pub fn group_digest(members: &[(&str, &Digest)]) -> String {
-    let mut sorted = members.to_vec();
+pub fn group_digest<'a>(members: impl IntoIterator<Item = (&'a str, &'a Digest)>) -> String {
+    let mut sorted: Vec<_> = members.into_iter().collect();
     sorted.sort();
     let mut sha = Sha1::new();
     for (key, digest) in sorted {
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn a_group_has_one_digest_whatever_the_order_and_another_when_a_member_changes() {
         let [d1, d2] = ["1", "2"].map(|d| Digest(d.repeat(40)));
-        let ab = group_digest(&[("a", &d1), ("b", &d2)]);
-        assert_eq!(ab, group_digest(&[("b", &d2), ("a", &d1)]));
-        assert_ne!(ab, group_digest(&[("a", &d1), ("b", &d1)]));
-        assert_ne!(ab, group_digest(&[("a", &d1)]));
+        let ab = group_digest([("a", &d1), ("b", &d2)]);
+        assert_eq!(ab, group_digest([("b", &d2), ("a", &d1)]));
+        assert_ne!(ab, group_digest([("a", &d1), ("b", &d1)]));
+        assert_ne!(ab, group_digest([("a", &d1)]));
     }
 }

@@ -58,10 +58,9 @@ impl Veto {
     pub fn against(id: String, members: &[PlanSource], reason: Option<&str>) -> Self {
         let said = |s: &PlanSource| (s.key.clone(), said_digest(&s.text));
         let members: BTreeMap<String, Digest> = members.iter().map(said).collect();
-        let named: Vec<_> = members.iter().map(|(key, d)| (key.as_str(), d)).collect();
         Self {
             merge_id: id,
-            group: group_digest(&named),
+            group: group_of(&members),
             members,
             expires: false,
             reason: reason.map(str::to_owned),
@@ -83,9 +82,8 @@ impl Veto {
         if members.insert(result.to_owned(), said.clone()).is_some() {
             return None;
         }
-        let named: Vec<_> = members.iter().map(|(key, d)| (key.as_str(), d)).collect();
         Some(Self {
-            group: group_digest(&named),
+            group: group_of(&members),
             members,
             ..self.clone()
         })
@@ -110,12 +108,11 @@ pub fn said_digest(text: &str) -> Digest {
 
 /// The name of the group that `merge` made one.
 pub(crate) fn group(merge: &MergeRecord) -> String {
-    let members: Vec<_> = merge
-        .sources
-        .iter()
-        .map(|s| (s.key.as_str(), s.said()))
-        .collect();
-    group_digest(&members)
+    group_digest(merge.sources.iter().map(|s| (s.key.as_str(), s.said())))
+}
+
+fn group_of(members: &BTreeMap<String, Digest>) -> String {
+    group_digest(members.iter().map(|(key, said)| (key.as_str(), said)))
 }
 
 /// The vetoes of a user that are in force.

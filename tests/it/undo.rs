@@ -84,12 +84,7 @@ async fn what_is_undone_is_not_made_again_until_a_member_changes() {
         let (keys, _) = merged(&mut case, Retire::Rename).await;
         case.undo("M1", false, false).await.unwrap();
         let plan = case.plan("M2", &keys).await;
-        let group: Vec<_> = plan
-            .sources
-            .iter()
-            .map(|s| (s.key.as_str(), &s.digest))
-            .collect();
-        let name = group_digest(&group);
+        let name = group_digest(plan.sources.iter().map(|s| (s.key.as_str(), &s.digest)));
         let user = partition_name("redisvl", &case.index.name, "alice");
         let known = vetoes(&mut case.con, &user).await.unwrap();
         assert_eq!(known.len(), 1);
