@@ -12,6 +12,7 @@ pub mod survey;
 pub mod vector;
 pub mod vector_field;
 
+mod aggregate;
 mod commit;
 mod concerns;
 mod cost;

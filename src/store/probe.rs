@@ -9,8 +9,9 @@ use redis::Cmd;
 use redis::aio::ConnectionManager;
 use sha1::{Digest as _, Sha1};
 
+use super::aggregate::{Pages, aggregate};
 use super::index::IndexFacts;
-use super::listing::{Pages, aggregate, can_express, settled};
+use super::listing::{can_express, settled};
 use super::reply::Row;
 use super::snapshot::Pace;
 use super::state::Probe;
