@@ -128,7 +128,8 @@ pub struct ReadOptions<'a> {
 /// Reads all memories of `user`, unless planning for them would take more memory than it may.
 ///
 /// # Errors
-/// As [`snapshot`], and [`StoreError::TooLarge`] before any of them is read.
+/// As [`snapshot`], and [`StoreError::TooLarge`]: before any of them is read where the index knows
+/// whose they are.
 pub async fn snapshot_within(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
@@ -144,21 +145,16 @@ pub async fn snapshot_within(
         .pace
         .take(listing::candidates(conn, &now, layout, user))
         .await?;
-    if let Some(limit) = options.max_memory {
-        let vectors = layout.vector_index().unwrap_or(facts);
-        let dims = vectors.vector(layout.vector_field())?.dims;
-        let needed = memory_needed(keys.len(), dims);
-        if needed > limit {
-            let memories = keys.len();
-            return Err(StoreError::TooLarge {
-                memories,
-                pairs: None,
-                needed,
-                limit,
-            });
-        }
+    let surely = keys.values().filter(|&&found| found == Found::ForUser);
+    let mut collected = Collected::new(user, surely.count());
+    let limit = options
+        .max_memory
+        .map(|bytes| Limit::new(bytes, facts, layout))
+        .transpose()?;
+    if let Some(limit) = &limit {
+        limit.check(collected.expected)?;
+        collected.most = limit.memories();
     }
-    let mut collected = Collected::new(user);
     let is_users = |value: &str| layout.owner(Some(value)).is_some_and(|of| of == user);
     for orphan in listing::orphans(conn, layout, is_users, &keys).await? {
         let detail = "a vector whose memory is gone; it takes a place in every vector search";
@@ -169,7 +165,42 @@ pub async fn snapshot_within(
     if let Some(vectors) = layout.vector_index() {
         listing::settled(conn, vectors).await?;
     }
+    if let Some(limit) = &limit {
+        limit.check(collected.memories.len() + collected.beyond)?;
+    }
     collected.into_snapshot()
+}
+
+/// What planning may take.
+struct Limit {
+    bytes: u64,
+    dims: usize,
+}
+
+impl Limit {
+    fn new(bytes: u64, facts: &IndexFacts, layout: &dyn Layout) -> Result<Self, StoreError> {
+        let vectors = layout.vector_index().unwrap_or(facts);
+        let dims = vectors.vector(layout.vector_field())?.dims;
+        Ok(Self { bytes, dims })
+    }
+
+    /// So many fit.
+    fn memories(&self) -> usize {
+        usize::try_from(self.bytes / memory_needed(1, self.dims)).unwrap_or(usize::MAX)
+    }
+
+    fn check(&self, memories: usize) -> Result<(), StoreError> {
+        let needed = memory_needed(memories, self.dims);
+        if needed <= self.bytes {
+            return Ok(());
+        }
+        Err(StoreError::TooLarge {
+            memories,
+            pairs: None,
+            needed,
+            limit: self.bytes,
+        })
+    }
 }
 
 async fn read(
@@ -180,7 +211,6 @@ async fn read(
     options: ReadOptions<'_>,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
-    collected.expected = keys.len();
     let pace = options.pace;
     let direct = options
         .direct
@@ -231,21 +261,27 @@ struct Collected {
     /// The rows of the matrix, one after the other.
     numbers: Vec<f32>,
     dims: usize,
-    /// How many rows there may be.
+    /// How many rows there will be, about.
     expected: usize,
+    /// How many are kept.
+    most: usize,
+    /// How many more there are.
+    beyond: usize,
     left_alone: Vec<LeftAlone>,
     foreign: usize,
     similar_users: BTreeSet<String>,
 }
 
 impl Collected {
-    fn new(user: &str) -> Self {
+    fn new(user: &str, expected: usize) -> Self {
         Self {
             user: user.to_owned(),
             memories: Vec::new(),
             numbers: Vec::new(),
             dims: 0,
-            expected: 0,
+            expected,
+            most: usize::MAX,
+            beyond: 0,
             left_alone: Vec::new(),
             foreign: 0,
             similar_users: BTreeSet::new(),
@@ -291,6 +327,10 @@ impl Collected {
     }
 
     fn keep(&mut self, reading: Reading, expires_at_ms: Option<i64>) {
+        if self.memories.len() == self.most {
+            self.beyond += 1;
+            return;
+        }
         let Reading { mut memory, vector } = reading;
         if self.memories.is_empty() {
             self.dims = vector.len();
