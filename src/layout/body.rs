@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::json::Path;
-use super::{NotRead, Record, ResultVector, Source, not_read};
+use super::{NotRead, Record, ResultVector, not_read};
 use crate::memory::Reason;
 use crate::store::StoreError;
 use crate::store::index::{IndexFacts, Storage};
@@ -201,27 +201,27 @@ impl Body {
         }
     }
 
-    /// The record of `sources[survivor]` with these members and the wanted vector. What is not text
-    /// in the hashes of the sources goes into it as well.
+    /// `records[survivor]` with these members and the wanted vector. What is not text in the hashes
+    /// of the sources goes into it as well. The records are those of the sources, in their order.
     ///
     /// # Errors
     /// What the record cannot take.
     pub(crate) fn record(
         &self,
-        sources: &[Source],
+        records: &[&Record],
         survivor: usize,
         members: Map<String, Value>,
         wanted: &ResultVector,
     ) -> Result<Record, String> {
         match self.storage {
-            Storage::Json => self.json_result(sources, members, wanted),
-            Storage::Hash => self.hash_result(sources, survivor, members, wanted),
+            Storage::Json => self.json_result(records, members, wanted),
+            Storage::Hash => self.hash_result(records, survivor, members, wanted),
         }
     }
 
     fn json_result(
         &self,
-        sources: &[Source],
+        records: &[&Record],
         mut result: Map<String, Value>,
         wanted: &ResultVector,
     ) -> Result<Record, String> {
@@ -230,15 +230,13 @@ impl Body {
                 let array = self.field.to_json(numbers);
                 array.map_err(|error| error.to_string())?
             }
-            ResultVector::OfSource(position) => {
-                match sources.get(*position).map(|s| &s.stored.record) {
-                    Some(Record::Json(text)) => {
-                        let span = self.vector.span(text).ok_or("the source has no vector")?;
-                        text[span].to_owned()
-                    }
-                    _ => return Err("the source of the vector is missing".to_owned()),
+            ResultVector::OfSource(position) => match records.get(*position) {
+                Some(Record::Json(text)) => {
+                    let span = self.vector.span(text).ok_or("the source has no vector")?;
+                    text[span].to_owned()
                 }
-            }
+                _ => return Err("the source of the vector is missing".to_owned()),
+            },
         };
         // The array goes in as text, so that not a digit of it changes.
         self.vector
@@ -258,7 +256,7 @@ impl Body {
 
     fn hash_result(
         &self,
-        sources: &[Source],
+        records: &[&Record],
         survivor: usize,
         mut result: Map<String, Value>,
         wanted: &ResultVector,
@@ -269,7 +267,7 @@ impl Body {
                 bytes.map_err(|error| error.to_string())?
             }
             ResultVector::OfSource(position) => {
-                let fields = hash_fields(sources.get(*position));
+                let fields = hash_fields(records.get(*position));
                 let stored = fields.iter().find(|(name, _)| self.is_vector_field(name));
                 stored
                     .map(|(_, bytes)| bytes.clone())
@@ -277,7 +275,7 @@ impl Body {
             }
         };
         let mut fields = Vec::new();
-        for (name, value) in hash_fields(sources.get(survivor)) {
+        for (name, value) in hash_fields(records.get(survivor)) {
             let text = std::str::from_utf8(name)
                 .ok()
                 .and_then(|name| result.shift_remove(name));
@@ -293,25 +291,25 @@ impl Body {
                 fields.push((name.into_bytes(), text.into_bytes()));
             }
         }
-        self.add_binary_fields(sources, survivor, &mut fields)?;
+        self.add_binary_fields(records, survivor, &mut fields)?;
         Ok(Record::Hash(fields))
     }
 
     /// Adds the fields of other sources that are not text. Two that differ cannot both be kept.
     fn add_binary_fields(
         &self,
-        sources: &[Source],
+        records: &[&Record],
         survivor: usize,
         fields: &mut Vec<(Vec<u8>, Vec<u8>)>,
     ) -> Result<(), String> {
         let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
-        let survivors = hash_fields(sources.get(survivor));
+        let survivors = hash_fields(records.get(survivor));
         let binary_there = |name: &[u8]| {
             survivors
                 .iter()
                 .any(|(n, v)| n == name && !(is_text(n) && is_text(v)))
         };
-        for (name, value) in sources.iter().flat_map(|source| hash_fields(Some(source))) {
+        for (name, value) in records.iter().flat_map(|record| hash_fields(Some(record))) {
             let is_binary = !is_text(name) || !is_text(value) || binary_there(name);
             if self.is_vector_field(name) || !is_binary {
                 continue;
@@ -331,8 +329,8 @@ impl Body {
     }
 }
 
-fn hash_fields(source: Option<&Source>) -> &[(Vec<u8>, Vec<u8>)] {
-    match source.map(|source| &source.stored.record) {
+fn hash_fields<'a>(record: Option<&&'a Record>) -> &'a [(Vec<u8>, Vec<u8>)] {
+    match record {
         Some(Record::Hash(fields)) => fields,
         _ => &[],
     }

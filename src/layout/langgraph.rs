@@ -11,6 +11,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
+use super::body::Body;
 use super::deleted::refuse_deleted;
 use super::json::Path;
 use super::metadata::Metadata;
@@ -22,7 +23,6 @@ use super::{
 use crate::memory::{Memory, Partition, Reason};
 use crate::store::StoreError;
 use crate::store::index::{IndexFacts, Storage};
-use crate::store::vector_field::VectorField;
 
 use item::Shape;
 use namespace::Pattern;
@@ -80,8 +80,8 @@ struct LangGraph {
     vector_prefix: String,
     vectors: IndexFacts,
     vector_attribute: String,
-    vector: Path,
-    vector_field: VectorField,
+    /// The records of the vectors.
+    body: Body,
     namespaces: Pattern,
     /// The member of the value that holds the text, where it is set.
     text: Option<Path>,
@@ -110,20 +110,15 @@ impl LangGraph {
             return Err(vectors.unfit(format!("it has no field `{name}`")));
         }
         let name = options.vector.as_deref().unwrap_or("embedding");
-        let vector_field = vectors.vector(name)?;
-        let path = match vectors.storage {
-            Storage::Hash => Some(Path::root(&vector_field.path)),
-            Storage::Json => Path::parse(&vector_field.path),
-        };
+        let body = Body::new(vectors, name)?;
         let pattern = options.namespace.as_deref().unwrap_or(Pattern::USUAL);
         let attribute = vectors.field(name).map(|field| field.attribute.clone());
         Ok(Self {
             prefix: only_prefix(facts)?,
             vector_prefix: only_prefix(vectors)?,
             vector_attribute: attribute.unwrap_or_else(|| name.to_owned()),
-            vector: path.ok_or_else(|| vectors.unfit("its vectors have no plain path".into()))?,
             vectors: vectors.clone(),
-            vector_field,
+            body,
             namespaces: Pattern::parse(pattern).map_err(|detail| facts.unfit(detail))?,
             text: match &options.text {
                 None => None,
@@ -191,39 +186,16 @@ impl LangGraph {
 
     /// The document of a vector as members, without the vector.
     fn vector_document(&self, record: &Record) -> Result<Map<String, Value>, NotRead> {
-        match record {
-            Record::Json(text) => {
-                let rest = match self.vector.span(text) {
-                    Some(span) => format!("{}null{}", &text[..span.start], &text[span.end..]),
-                    None => text.clone(),
-                };
-                object(&rest)
-            }
-            Record::Hash(fields) => {
-                let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
-                let fields = fields
-                    .iter()
-                    .filter_map(|(name, value)| Some((text(name)?, text(value)?.into())));
-                Ok(fields.collect())
-            }
-        }
+        Ok(self.body.members(record)?.map)
     }
 
     fn numbers(&self, record: &Record) -> Result<Vec<f32>, NotRead> {
-        let missing = || not_read(Reason::NoVector, "the item's vector is empty");
-        let numbers = match record {
-            Record::Json(text) => match self.vector.span(text).map(|span| &text[span]) {
-                None | Some("null") => return Err(missing()),
-                Some(array) => self.vector_field.from_json(array),
-            },
-            Record::Hash(fields) => {
-                let mut fields = fields.iter();
-                let stored = fields.find(|(name, _)| self.vector.is_root(name));
-                let (_, bytes) = stored.ok_or_else(missing)?;
-                self.vector_field.decode(bytes)
-            }
-        };
-        numbers.map_err(|error| not_read(Reason::BadVector, error.to_string()))
+        self.body
+            .vector(record)
+            .map_err(|error| match error.reason {
+                Reason::NoVector => not_read(Reason::NoVector, "the item's vector is empty"),
+                _ => error,
+            })
     }
 }
 

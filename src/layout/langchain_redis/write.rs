@@ -59,9 +59,10 @@ pub(super) fn merge(
             Value::Object(metadata).to_string().into(),
         );
     }
+    let records: Vec<&Record> = sources.iter().map(|s| &s.stored.record).collect();
     layout
         .body
-        .record(sources, survivor, members, &merged.vector)
+        .record(&records, survivor, members, &merged.vector)
 }
 
 /// What a source brings. A field beside the metadata that is a member of others' metadata is a

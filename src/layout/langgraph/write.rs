@@ -5,7 +5,8 @@ use serde_json::{Map, Number, Value};
 use super::item::Shape;
 use super::{LangGraph, PROVENANCE, ROLES, object, text};
 use crate::layout::metadata::{self, Making, Metadata, Part};
-use crate::layout::{CannotWrite, Merged, Other, Record, ResultVector, Source, Stored};
+use crate::layout::{CannotWrite, Merged, Other, Record, Source, Stored};
+use crate::store::index::Storage;
 
 /// The documents of `sources[survivor]` with the merged text, its vector, and provenance.
 pub(super) fn merge(
@@ -15,13 +16,13 @@ pub(super) fn merge(
     merged: &Merged,
 ) -> Result<Stored, CannotWrite> {
     let cannot = |detail: String| CannotWrite::at(sources, survivor, detail);
-    let kept = sources
-        .get(survivor)
-        .ok_or_else(|| cannot("the survivor is none of the sources".to_owned()))?;
+    if survivor >= sources.len() {
+        return Err(cannot("the survivor is none of the sources".to_owned()));
+    }
     let documents: Result<Vec<_>, _> = sources.iter().map(document).collect();
     let documents = documents.map_err(cannot)?;
     let record = item(layout, sources, &documents, survivor, merged).map_err(cannot)?;
-    let other = vector(layout, sources, kept, merged).map_err(cannot)?;
+    let other = vector(layout, sources, survivor, merged).map_err(cannot)?;
     Ok(Stored {
         record,
         others: vec![other],
@@ -91,75 +92,29 @@ pub(super) fn id(source: &Source, document: &Map<String, Value>) -> String {
 fn vector(
     layout: &LangGraph,
     sources: &[Source],
-    kept: &Source,
+    survivor: usize,
     merged: &Merged,
 ) -> Result<Other, String> {
-    let missing = "the source of the vector is missing";
-    let own = kept.stored.others.first().ok_or(missing)?;
-    let source = match &merged.vector {
-        ResultVector::Numbers(_) => None,
-        ResultVector::OfSource(at) => {
-            let source = sources.get(*at).ok_or(missing)?;
-            Some(&source.stored.others.first().ok_or(missing)?.record)
-        }
-    };
+    let others: Option<Vec<&Other>> = sources.iter().map(|s| s.stored.others.first()).collect();
+    let others = others.ok_or("the source of the vector is missing")?;
+    let records: Vec<&Record> = others.iter().map(|other| &other.record).collect();
+    let mut document = layout
+        .vector_document(records[survivor])
+        .map_err(|error| error.detail)?;
     #[expect(
         clippy::cast_precision_loss,
         reason = "the library keeps seconds as floats"
     )]
     let seconds = merged.merged_at.as_microsecond() as f64 / 1e6;
-    let record = match &own.record {
-        Record::Json(json) => {
-            let array = match (source, &merged.vector) {
-                (Some(Record::Json(json)), _) => {
-                    let span = layout.vector.span(json).ok_or(missing)?;
-                    json[span].to_owned()
-                }
-                (_, ResultVector::Numbers(numbers)) => {
-                    let array = layout.vector_field.to_json(numbers);
-                    array.map_err(|error| error.to_string())?
-                }
-                _ => return Err(missing.to_owned()),
-            };
-            let mut document = layout
-                .vector_document(&own.record)
-                .map_err(|error| error.detail)?;
-            let seconds = Number::from_f64(seconds).ok_or("no such time")?;
-            document.insert("updated_at".to_owned(), seconds.into());
-            let json_text = Value::Object(document).to_string();
-            let span = layout.vector.span(&json_text);
-            let span = span.filter(|_| layout.vector.span(json).is_some());
-            let span = span.ok_or("there is no room for the vector")?;
-            let (before, after) = (&json_text[..span.start], &json_text[span.end..]);
-            Record::Json(format!("{before}{array}{after}"))
-        }
-        Record::Hash(fields) => {
-            let bytes = match (source, &merged.vector) {
-                (Some(Record::Hash(fields)), _) => {
-                    let mut fields = fields.iter();
-                    let found = fields.find(|(name, _)| layout.vector.is_root(name));
-                    found.ok_or(missing)?.1.clone()
-                }
-                (_, ResultVector::Numbers(numbers)) => {
-                    let bytes = layout.vector_field.encode(numbers);
-                    bytes.map_err(|error| error.to_string())?
-                }
-                _ => return Err(missing.to_owned()),
-            };
-            let replaced = |(name, value): &(Vec<u8>, Vec<u8>)| {
-                let value = match name.as_slice() {
-                    name if layout.vector.is_root(name) => bytes.clone(),
-                    b"updated_at" => seconds.to_string().into_bytes(),
-                    _ => value.clone(),
-                };
-                (name.clone(), value)
-            };
-            Record::Hash(fields.iter().map(replaced).collect())
-        }
+    let updated_at = match layout.body.storage {
+        Storage::Json => Number::from_f64(seconds).ok_or("no such time")?.into(),
+        Storage::Hash => seconds.to_string().into(),
     };
+    document.insert("updated_at".to_owned(), updated_at);
+    let body = &layout.body;
     Ok(Other {
-        key: own.key.clone(),
-        record,
-        expires_at_ms: own.expires_at_ms,
+        key: others[survivor].key.clone(),
+        record: body.record(&records, survivor, document, &merged.vector)?,
+        expires_at_ms: others[survivor].expires_at_ms,
     })
 }

@@ -7,7 +7,7 @@ use crate::layout::body::Member;
 use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
 use crate::layout::rules::{self, Held};
-use crate::layout::{CannotWrite, Merged, Source, Stored};
+use crate::layout::{CannotWrite, Merged, Record, Source, Stored};
 
 /// The record of `sources[survivor]` with everything that the others add to it.
 pub(super) fn merge(
@@ -28,9 +28,10 @@ pub(super) fn merge(
     let result = layout
         .merged_members(sources, &members, survivor, merged)
         .map_err(cannot)?;
+    let records: Vec<&Record> = sources.iter().map(|s| &s.stored.record).collect();
     layout
         .body
-        .record(sources, survivor, result, &merged.vector)
+        .record(&records, survivor, result, &merged.vector)
         .map(Stored::from)
         .map_err(cannot)
 }
