@@ -243,19 +243,8 @@ pub(super) async fn worker_pipeline(
     nli: Option<Arc<Nli>>,
 ) -> anyhow::Result<Pipeline> {
     let llm = llm(settings)?;
-    let (mut conn, direct) = store_with(settings, None).await?;
-    let index = index_facts(&mut conn, settings.index()).await?;
-    let functions = Functions::load(&mut conn).await?;
-    assemble(
-        settings,
-        (conn, direct),
-        index,
-        functions,
-        embedder,
-        nli,
-        llm,
-    )
-    .await
+    let opened = opened(settings, settings.index(), true).await?;
+    assemble(settings, opened, embedder, nli, llm).await
 }
 
 /// The embedding model, where the settings need one: loading it takes longer than planning 10,000
@@ -279,6 +268,23 @@ pub(super) async fn pipeline(
 ) -> anyhow::Result<Pipeline> {
     let settings = &context.settings;
     let llm = llm(settings)?;
+    let opened = opened(settings, index, writes).await?;
+    let embedder = needed_embedder(settings).await?;
+    let nli = nli(settings)?;
+    let mut pipeline = assemble(settings, opened, embedder, nli, llm).await?;
+    pipeline.options.stop = Arc::clone(&context.stopping);
+    Ok(pipeline)
+}
+
+/// What a pipeline has of the server.
+struct Opened {
+    conn: ConnectionManager,
+    direct: Option<Direct>,
+    index: IndexFacts,
+    functions: Functions,
+}
+
+async fn opened(settings: &Settings, index: &str, writes: bool) -> Result<Opened, StoreError> {
     let (mut conn, direct) = store_with(settings, None).await?;
     let index = index_facts(&mut conn, index).await?;
     let functions = if writes {
@@ -286,31 +292,27 @@ pub(super) async fn pipeline(
     } else {
         Functions::on_demand()
     };
-    let embedder = needed_embedder(settings).await?;
-    let nli = nli(settings)?;
-    let mut pipeline = assemble(
-        settings,
-        (conn, direct),
+    Ok(Opened {
+        conn,
+        direct,
         index,
         functions,
-        embedder,
-        nli,
-        llm,
-    )
-    .await?;
-    pipeline.options.stop = Arc::clone(&context.stopping);
-    Ok(pipeline)
+    })
 }
 
 async fn assemble(
     settings: &Settings,
-    (mut conn, direct): (ConnectionManager, Option<Direct>),
-    index: IndexFacts,
-    functions: Functions,
+    opened: Opened,
     embedder: Option<Arc<dyn Embedder>>,
     nli: Option<Arc<Nli>>,
     llm: Option<Arc<Llm>>,
 ) -> anyhow::Result<Pipeline> {
+    let Opened {
+        mut conn,
+        direct,
+        index,
+        functions,
+    } = opened;
     let layout = layout(&mut conn, settings, &index).await?;
     let check_after = indexes_in_background(&mut conn).await;
     let options = MergeOptions {
