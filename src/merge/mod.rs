@@ -160,6 +160,43 @@ pub struct MergeOptions {
     pub stop: Arc<AtomicBool>,
 }
 
+impl MergeOptions {
+    /// What decides which memories are merged. A setting that is added must be on one of the sides.
+    fn deciding(&self) -> String {
+        let Self {
+            threshold,
+            distance,
+            write_vector,
+            max_members,
+            max_group_chars,
+            ttl,
+            conflicts,
+            // What they put off or refuse stays open, and is looked at again anyway.
+            max_memory: _,
+            max_retire: _,
+            max_retire_day: _,
+            retired_today: _,
+            llm_batch: _,
+            ask_again: _,
+            // How it is done, and how it is kept.
+            pace: _,
+            threads: _,
+            undo_window: _,
+            ledger_retention: _,
+            lease_ttl: _,
+            check_after: _,
+            llm_concurrency: _,
+            run_id: _,
+            stop: _,
+        } = self;
+        let threshold = threshold.value;
+        format!(
+            "{threshold} {distance:?} {write_vector:?} {max_members} {max_group_chars} {ttl:?} \
+             {conflicts:?}"
+        )
+    }
+}
+
 /// What goes on, for a progress display.
 pub trait Progress: Send + Sync {
     /// A new phase with `total` steps (0 = unknown).

@@ -8,8 +8,8 @@ use sha1::{Digest as _, Sha1};
 use super::draft::Drafted;
 use super::known::Known;
 use super::run::{Ended, Run};
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, Stage, TtlRule};
-use crate::memory::{Digest, GroupLeft, Reason};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, Stage};
+use crate::memory::{Digest, GroupLeft, Memory, Reason};
 use crate::store::snapshot::Snapshot;
 use crate::store::vetoes::{Veto, vetoes};
 use crate::store::{self, Lease, LeaseError, Probe, UserState};
@@ -263,45 +263,50 @@ impl Pipeline {
         Ok((digest, Some(drafted)))
     }
 
-    /// The digest of all that a run over the user would see: the memories, and the settings that
-    /// decide what becomes of them.
+    /// The digest of all that a run over the user would see: the memories as the layout reads them,
+    /// and the settings that decide what becomes of them.
     fn digest(&self, snapshot: &Snapshot, vetoes: &[Veto]) -> Digest {
-        let options = &self.options;
         let llm = self.llm.as_deref();
-        let ttl = match options.ttl {
-            TtlRule::KeepApart => "keep-apart",
-            TtlRule::Min => "min",
-            TtlRule::Max => "max",
-        };
+        let (embedder, nli) = (self.embedder.as_ref(), self.nli.as_ref());
         let mut sha = Sha1::new();
         let mut add = |part: &str| sha.update(format!("{}:{part}", part.len()));
         add(env!("CARGO_PKG_VERSION"));
         add(llm.map_or("", |llm| llm.model()));
         add(llm.map_or("", |llm| llm.prompt_version()));
-        add(self.embedder.as_ref().map_or("", |model| model.model()));
-        add(&self
-            .nli
-            .as_ref()
-            .map_or(String::new(), |nli| nli.identity()));
-        add(&options.threshold.value.to_string());
-        add(&format!(
-            "{:?} {:?}",
-            options.distance, options.write_vector
-        ));
-        add(&format!(
-            "{} {}",
-            options.max_members, options.max_group_chars
-        ));
-        add(ttl);
+        add(&embedder.map_or(String::new(), |model| model.identity()));
+        add(&nli.map_or(String::new(), |nli| nli.identity()));
+        add(&self.options.deciding());
+        // Another vector may be read from the same bytes.
+        add(self.layout.vector_index().map_or("", |index| &index.name));
+        for field in self.layout.fields() {
+            add(field.role);
+            add(&field.name);
+        }
         let mut undone: Vec<&str> = vetoes.iter().map(|v| v.merge_id.as_str()).collect();
         undone.sort_unstable();
         undone.into_iter().for_each(&mut add);
         for memory in &snapshot.memories {
-            add(&memory.key);
-            add(&memory.digest.0);
-            add(&memory
-                .expires_at_ms
-                .map_or(String::new(), |at| at.to_string()));
+            let Memory {
+                key,
+                partition,
+                text,
+                created_at,
+                said_at,
+                expires_at_ms,
+                digest,
+                pinned,
+                // The bytes and the fields decide them.
+                merge_id: _,
+                frame: _,
+            } = memory;
+            let scope = partition.scope.iter();
+            [key, &digest.0, &partition.memory_type, text]
+                .into_iter()
+                .chain(scope)
+                .for_each(|part| add(part));
+            add(&format!(
+                "{created_at:?} {said_at:?} {expires_at_ms:?} {pinned}"
+            ));
         }
         Digest(format!("{:x}", sha.finalize()))
     }

@@ -200,3 +200,41 @@ async fn what_the_llm_declined_is_not_asked_again_until_a_text_changes() {
     case.run(&["request", "--user", "alice"]).ends(0);
     until("the LLM is asked again", async || asked(&llm).await > again).await;
 }
+
+#[tokio::test]
+async fn what_was_left_is_looked_at_again_under_other_settings() {
+    for (setting, before, now) in [
+        ("conflicts", "keep", "latest"),
+        ("fields_scope", "memory_id", ""),
+    ] {
+        let mut case = Case::new().await.set(setting, before);
+        let keys = match setting {
+            "conflicts" => drinks(&mut case).await,
+            _ => case.twins("alice", "tea").await.to_vec(),
+        };
+        case.start(&[]);
+        case.settled("alice").await;
+        assert_eq!(case.count(&keys).await, 2, "{setting}");
+        case.end(0, "-TERM").await.ends(0);
+
+        let mut case = case.set(setting, now);
+        case.start(&[]);
+        // Nothing in the index has changed, so somebody has to ask for it.
+        case.run(&["request", "--user", "alice"]).ends(0);
+        until(setting, async || case.count(&keys).await == 1).await;
+    }
+}
+
+/// An old value and a new one.
+async fn drinks(case: &mut Case) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (i, drink) in ["cola", "coffee"].iter().enumerate() {
+        let text = format!("Favourite drink is {drink}");
+        let memory = Mem {
+            created_at: format!("2026-03-0{}T10:00:00", i + 1),
+            ..Mem::new(&text, &[1.0, 0.0, 0.0, 0.001 * i as f32])
+        };
+        keys.push(case.index.put(&mut case.con, drink, &memory).await);
+    }
+    keys
+}
