@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::input::{GroupCase, Member};
 use super::rate::Rate;
 use super::run::{Cases, Decided};
-use crate::merge::history;
+use crate::merge::replaced;
 use crate::summarize::llm::Grades;
 
 /// What `merge` would do with a group if it were all there is.
@@ -79,7 +79,7 @@ pub fn decisions(groups: &[GroupCase], cases: &Cases, decided: &Decided) -> Vec<
             decisions[*case].merged.push(Merged {
                 ids: members.iter().map(|(_, id)| id.clone()).collect(),
                 text: merge.text.clone(),
-                history: history(merge).into_iter().map(str::to_owned).collect(),
+                history: replaced(merge).into_iter().map(str::to_owned).collect(),
                 grades: None,
             });
         }

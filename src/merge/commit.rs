@@ -2,10 +2,11 @@
 
 use super::ask::says_what;
 use super::expiry::{expiry_buckets, result_expiry};
+use super::history::history;
 use super::judged::claim;
 use super::run::Ground;
 use super::{MergeError, Pipeline};
-use crate::layout::{Merged, Past, Record, ResultVector, Source, Stored};
+use crate::layout::{Merged, Record, ResultVector, Source, Stored};
 use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
 use crate::store::records::{self, LoadError};
 use crate::store::vetoes::said_digest;
@@ -338,33 +339,6 @@ fn texts(sources: &[Source]) -> Vec<SourceText> {
         said_at: source.memory.said_at,
     };
     sources.iter().zip(1..).map(text).collect()
-}
-
-/// The texts that the result's replaces or says in other words, oldest first.
-fn history(merge: &PlannedMerge, sources: &[Source]) -> Vec<Past> {
-    let past = |(source, s): (usize, &Source)| Past {
-        source,
-        text: s.memory.text.clone(),
-        said_at: s.memory.said_at,
-    };
-    let mut history: Vec<Past> = sources.iter().enumerate().map(past).collect();
-    match &merge.author {
-        Author::Extractive { .. } => {
-            history.retain(|past| !extractive::has_words_of(&merge.text, &past.text));
-        }
-        Author::Latest { .. } => {
-            // What the result says stands in it; that it was said before is history too.
-            let newest = history.iter().filter_map(|past| past.said_at).max();
-            history.retain(|past| past.text != merge.text || past.said_at != newest);
-        }
-        // What a person left out against the verification stays readable beside the result.
-        Author::Person { overridden } if !overridden.is_empty() => {
-            history.retain(|past| !extractive::has_words_of(&merge.text, &past.text));
-        }
-        Author::Llm { .. } | Author::Person { .. } => history.clear(),
-    }
-    history.sort_by(|a, b| (a.said_at, &a.text).cmp(&(b.said_at, &b.text)));
-    history
 }
 
 /// What is to be stored of a result, and its vector in the index's data type to find it by.

@@ -16,6 +16,7 @@ mod commit;
 mod conflicts;
 mod draft;
 mod expiry;
+mod history;
 mod judged;
 mod known;
 mod originals;
@@ -55,13 +56,13 @@ use originals::Said;
 use run::{Run, sort};
 use space::Space;
 
+pub(crate) use history::replaced;
 pub(crate) use space::stored_samples;
 
 pub use by_hand::{Against, NotTaken};
 pub use commit::Done;
 pub use conflicts::Conflict;
 pub use quality::Quality;
-pub(crate) use quality::history;
 pub use stages::{Stage, Stages};
 pub use tend::{LEAST_MEMORY, Tended, Told};
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::memory::{Author, PlannedMerge};
-use crate::summarize::extractive::has_words_of;
+use super::history::replaced;
+use crate::memory::PlannedMerge;
 use crate::summarize::verify::Entities;
 
 /// Memories, characters and names of some merges, before and after.
@@ -27,7 +27,7 @@ impl Quality {
             sums.add(Self {
                 memories: [sources.len(), 1],
                 characters: [sources.iter().map(length).sum(), length(&&*merge.text)],
-                entities: Entities::of(&sources, &merge.text, &history(merge)),
+                entities: Entities::of(&sources, &merge.text, &replaced(merge)),
             });
         }
         sums
@@ -90,18 +90,5 @@ impl std::fmt::Display for Quality {
              identifiers {kept} are kept, {} of them in a history",
             entities.named, entities.in_history
         )
-    }
-}
-
-/// The texts that the result says no more or in other words, as its provenance keeps them.
-pub(crate) fn history(merge: &PlannedMerge) -> Vec<&str> {
-    let past = merge.sources.iter().map(|source| &*source.text);
-    match &merge.author {
-        Author::Latest { .. } => past.filter(|text| *text != merge.text).collect(),
-        Author::Person { overridden } if overridden.is_empty() => Vec::new(),
-        Author::Extractive { .. } | Author::Person { .. } => past
-            .filter(|text| !has_words_of(&merge.text, text))
-            .collect(),
-        Author::Llm { .. } => Vec::new(),
     }
 }
