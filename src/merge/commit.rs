@@ -106,7 +106,6 @@ impl Pipeline {
             window: ground.undo_window,
             ledger: self.options.ledger_retention,
             lease: Some(lease),
-            forced: false,
             check_after: self.options.check_after,
         };
         match store::commit(&mut self.conn.clone(), &self.functions, &commit).await {

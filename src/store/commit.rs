@@ -44,8 +44,6 @@ pub struct Commit<'a> {
     pub ledger: Duration,
     /// The lease that must still be held, if the merge is made under one.
     pub lease: Option<&'a Lease>,
-    /// Go past a veto.
-    pub forced: bool,
     /// For servers that index in the background: look for the result after the commit, and take
     /// the merge back if it does not appear.
     pub check_after: bool,
@@ -107,10 +105,13 @@ pub enum CommitError {
         /// Fence and token of the one that has it.
         holder: Option<String>,
     },
-    /// This very merge was undone before.
-    #[error("this merge was undone before as {merge_id}; it is not made again unless forced")]
+    /// This very merge was undone before, or is forbidden.
+    #[error(
+        "this merge was undone before or forbidden in a review; it may be made after `memfold undo \
+         --lift-veto {merge_id}`"
+    )]
     Vetoed {
-        /// The merge that was undone.
+        /// The merge that was undone, or the id of what forbids it.
         merge_id: String,
     },
     /// The merge id was used and undone.
@@ -161,7 +162,6 @@ struct Spec<'a> {
     ledger_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<&'a str>,
-    forced: bool,
     prove: bool,
 }
 
@@ -279,7 +279,6 @@ fn spec<'a>(commit: &'a Commit<'_>, writes: &'a [Write<'_>]) -> Spec<'a> {
         window_ms: millis(commit.window),
         ledger_ms: millis(commit.ledger.max(commit.window)),
         lease: commit.lease.map(Lease::value),
-        forced: commit.forced,
         prove: !commit.check_after,
     }
 }

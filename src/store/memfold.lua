@@ -176,10 +176,8 @@ local function commit_refused(spec, lease, veto, pinned, copies)
     local holder = redis.call('GET', lease)
     if holder ~= spec.lease then return { 'FENCED', holder or '' } end
   end
-  if not spec.forced then
-    local merge_id = redis.call('GET', veto)
-    if merge_id then return { 'VETOED', merge_id } end
-  end
+  local merge_id = redis.call('GET', veto)
+  if merge_id then return { 'VETOED', merge_id } end
   for i, was in ipairs(spec.keys) do
     local key, found = pinned[i], kind(pinned[i])
     if found == 'none' then return { 'MISSING', key } end

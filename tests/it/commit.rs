@@ -3,7 +3,7 @@
 use memfold::layout::{Record, Stored};
 use memfold::store::{
     CommitError, Committed, Neighbours, Retire, State, Storage, StoreError, history, originals,
-    record_digest, show,
+    record_digest, show, vetoes::lift_veto,
 };
 use redis::aio::ConnectionLike;
 
@@ -271,7 +271,8 @@ async fn a_result_is_found_among_twins_by_every_kind_of_index() {
         case.undo("M1", false, false).await.unwrap();
         let mut plan = case.plan("M2", &keys).await;
         plan.result_key = keys[1].clone();
-        let after = case.commit_with(&plan, &VECTOR, |c| (c.check_after, c.forced) = (true, true));
+        assert!(lift_veto(&mut case.con, "M1").await.unwrap());
+        let after = case.commit_with(&plan, &VECTOR, |c| c.check_after = true);
         assert_eq!(
             after.await.unwrap(),
             Committed::Merged,

@@ -3,10 +3,11 @@
 use memfold::layout::Record;
 use memfold::store::{
     CommitError, Committed, Event, MergeRecord, Retire, State, Storage, UndoError, group_digest,
-    history, merges_of_run, originals, parents, partition_name, show, vetoes::vetoes,
+    history, merges_of_run, originals, parents, partition_name, show,
+    vetoes::{lift_veto, vetoes},
 };
 
-use crate::support::merging::{Case, KINDS, VECTOR};
+use crate::support::merging::{Case, KINDS};
 use crate::support::picture::{self, Picture};
 use crate::support::server::Server;
 use crate::support::store::Index;
@@ -97,8 +98,8 @@ async fn what_is_undone_is_not_made_again_until_a_member_changes() {
             other => panic!("{other:?}"),
         }
         assert_eq!(picture::all(&mut case.con).await, before);
-        let forced = case.commit_with(&plan, &VECTOR, |c| c.forced = true).await;
-        assert_eq!(forced.unwrap(), Committed::Merged);
+        assert!(lift_veto(&mut case.con, "M1").await.unwrap());
+        assert_eq!(case.commit(&plan).await.unwrap(), Committed::Merged);
         case.undo("M2", false, false).await.unwrap();
         edit(&mut case, &keys[0]).await;
         let plan = case.plan("M3", &keys).await;
@@ -521,11 +522,10 @@ async fn random_records_survive_a_merge_and_its_undo() {
                 retire,
                 ..case.plan(&id, &keys).await
             };
-            case.commit_with(&plan, &VECTOR, |c| c.forced = true)
-                .await
-                .unwrap();
+            case.commit(&plan).await.unwrap();
             assert_eq!(picture::memories(&mut case.con).await.len(), 1);
             case.undo(&id, false, false).await.unwrap();
+            lift_veto(&mut case.con, &id).await.unwrap();
             assert_eq!(
                 picture::memories(&mut case.con).await,
                 before,

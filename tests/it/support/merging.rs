@@ -211,7 +211,6 @@ impl Case {
             window: self.window,
             ledger: LEDGER,
             lease: None,
-            forced: false,
             check_after: false,
         };
         change(&mut call);
