@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     // without a thread it is done when it is needed.
     drop(std::thread::Builder::new().spawn(judge::prepare));
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
-    pipeline.options.ask_again = args.ask_again;
+    pipeline.stations.options.ask_again = args.ask_again;
     warn_of_names(context, &pipeline).await?;
     let mut results = Results::new(context, &pipeline, args.json);
     let mut conn = pipeline.conn.clone();

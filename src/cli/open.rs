@@ -13,7 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
-use crate::merge::{Distance, MergeOptions, Pipeline};
+use crate::merge::{Distance, MergeOptions, Pipeline, Stations};
 use crate::store::connect::{self, ConnectOptions, TlsFiles};
 use crate::store::direct::Direct;
 use crate::store::events::Changed;
@@ -272,7 +272,7 @@ pub(super) async fn pipeline(
     let embedder = needed_embedder(settings).await?;
     let nli = nli(settings)?;
     let mut pipeline = assemble(settings, opened, embedder, nli, llm).await?;
-    pipeline.options.stop = Arc::clone(&context.stopping);
+    pipeline.stations.options.stop = Arc::clone(&context.stopping);
     Ok(pipeline)
 }
 
@@ -325,11 +325,13 @@ async fn assemble(
         functions,
         index,
         layout,
-        embedder,
-        nli,
-        llm,
-        clock: Arc::new(SystemClock),
-        options,
+        stations: Stations {
+            embedder,
+            nli,
+            llm,
+            clock: Arc::new(SystemClock),
+            options,
+        },
     })
 }
 

@@ -77,8 +77,14 @@ impl Pipeline {
                 }
             }
         }
-        let stations = self.stations();
-        let space = space::choose(self.embedder.clone(), &self.options, true, &snapshot).await?;
+        let stations = &self.stations;
+        let space = space::choose(
+            stations.embedder.clone(),
+            &stations.options,
+            true,
+            &snapshot,
+        )
+        .await?;
         let draft = Draft {
             plan: stations.empty_plan(&self.index.name, &snapshot, &space),
             candidates: Vec::new(),
@@ -95,7 +101,7 @@ impl Pipeline {
             )));
         }
         let is_new = rows.iter().all(|&row| memory(row).text != text);
-        if is_new && let Some(why) = draft.space.cannot_write(self.options.write_vector) {
+        if is_new && let Some(why) = draft.space.cannot_write(self.stations.options.write_vector) {
             return Ok(Err(impossible(why)));
         }
         let mut said = Vec::new();
@@ -162,7 +168,7 @@ impl Pipeline {
     ) -> PlannedMerge {
         let rows = || candidate.parts.iter().map(|part| part.keep);
         PlannedMerge {
-            merge_id: self.clock.id(),
+            merge_id: self.stations.clock.id(),
             sources: draft.sources(rows()),
             result_key: draft.oldest(rows()),
             partition: candidate.partition.clone(),

@@ -102,14 +102,14 @@ impl Pipeline {
             vector: &result.query,
             vector_field: self.layout.vector_field(),
             vector_index: self.layout.vector_index().map(|facts| facts.name.as_str()),
-            expires_at_ms: result_expiry(&sources, self.options.ttl),
+            expires_at_ms: result_expiry(&sources, self.stations.options.ttl),
             window: ground.undo_window,
-            ledger: self.options.ledger_retention,
+            ledger: self.stations.options.ledger_retention,
             lease: Some(lease),
-            check_after: self.options.check_after,
+            check_after: self.stations.options.check_after,
         };
         match store::commit(&mut self.conn.clone(), &self.functions, &commit).await {
-            Ok(_) => Ok(Ok(done(merge, self.clock.now().as_millisecond()))),
+            Ok(_) => Ok(Ok(done(merge, self.stations.clock.now().as_millisecond()))),
             // Such as a record that is too large for the server: others are not.
             Err(CommitError::Store(error)) if error.is_answer() => {
                 Ok(Err((Reason::WriteRefused, error.to_string())))
@@ -155,8 +155,8 @@ impl Pipeline {
         }
         let rows: Vec<usize> = (0..sources.len()).collect();
         let expiry = |row: usize| sources[row].memory.expires_at_ms;
-        let now = self.clock.now().as_millisecond();
-        if expiry_buckets(&rows, expiry, self.options.ttl, now).len() > 1 {
+        let now = self.stations.clock.now().as_millisecond();
+        if expiry_buckets(&rows, expiry, self.stations.options.ttl, now).len() > 1 {
             let detail = "they now expire at different times".to_owned();
             return Ok(Err((Reason::DifferentExpiry, detail)));
         }
@@ -171,7 +171,7 @@ impl Pipeline {
             merge_id: merge.merge_id.clone(),
             text: merge.text.clone(),
             vector: result_vector(merge, sources)?,
-            merged_at: self.clock.now(),
+            merged_at: self.stations.clock.now(),
             history: history(merge, sources),
         };
         let stored = self
@@ -248,12 +248,12 @@ impl Pipeline {
         sources: &[Source],
         parents: Vec<String>,
     ) -> MergeRecord {
-        let now = self.clock.now();
+        let now = self.stations.clock.now();
         let planned = merge.sources.iter().zip(sources);
         MergeRecord {
             version: RECORD_VERSION,
             merge_id: merge.merge_id.clone(),
-            run_id: self.options.run_id.clone(),
+            run_id: self.stations.options.run_id.clone(),
             layout: self.layout.name().to_owned(),
             index: self.index.name.clone(),
             storage: self.index.storage,

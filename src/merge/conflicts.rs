@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha1::{Digest as _, Sha1};
 
-use super::{Against, Conflicts, MergeError, MergeOptions, NotTaken, Pipeline, Report};
+use super::{Against, Conflicts, MergeError, NotTaken, Pipeline, Report};
 use crate::memory::{Author, GroupLeft, Plan, PlanSource, PlannedMerge, Reason};
 use crate::store::vetoes::{Forbids, Veto, forbid, said_digest, vetoes};
 
@@ -66,14 +66,10 @@ fn name(group: &GroupLeft) -> String {
 impl Pipeline {
     /// The same pipeline with no LLM, and this rule for old and new values.
     fn without_llm(&self, conflicts: Conflicts) -> Self {
-        Self {
-            llm: None,
-            options: MergeOptions {
-                conflicts,
-                ..self.options.clone()
-            },
-            ..self.clone()
-        }
+        let mut pipeline = self.clone();
+        pipeline.stations.llm = None;
+        pipeline.stations.options.conflicts = conflicts;
+        pipeline
     }
 
     /// What would be done for `user` without asking an LLM: nothing is spent and nothing written.
@@ -81,7 +77,7 @@ impl Pipeline {
     /// # Errors
     /// [`MergeError`]
     pub async fn plan_offline(&self, user: &str) -> Result<Plan, MergeError> {
-        self.without_llm(self.options.conflicts)
+        self.without_llm(self.stations.options.conflicts)
             .plan(user, &())
             .await
     }
@@ -137,12 +133,12 @@ impl Pipeline {
         conflict: &Conflict,
         reason: Option<&str>,
     ) -> Result<String, MergeError> {
-        let id = self.clock.id();
+        let id = self.stations.clock.id();
         let by = Forbids {
             partition: &self.partition(user),
             user,
             run_id: &id,
-            ledger: self.options.ledger_retention,
+            ledger: self.stations.options.ledger_retention,
         };
         let veto = Veto::against(id.clone(), &conflict.group.members, reason);
         forbid(&mut self.conn.clone(), &by, veto).await?;

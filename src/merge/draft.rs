@@ -231,8 +231,8 @@ impl Pipeline {
         let start = Instant::now();
         let (conn, layout) = (&mut self.conn.clone(), self.layout.as_ref());
         let options = ReadOptions {
-            max_memory: self.options.max_memory,
-            pace: self.options.pace,
+            max_memory: self.stations.options.max_memory,
+            pace: self.stations.options.pace,
             direct: self.direct.as_ref(),
         };
         let snapshot = snapshot_within(conn, &self.index, layout, user, options).await?;
@@ -256,8 +256,8 @@ impl Pipeline {
             let bytes = store::compared(&mut self.conn.clone(), &partition).await?;
             known = Known::from_bytes(&bytes.unwrap_or_default());
         }
-        let stations = self.stations();
-        let mut drafted = stations.draft(&self.index.name, snapshot, known).await?;
+        let drafted = self.stations.draft(&self.index.name, snapshot, known);
+        let mut drafted = drafted.await?;
         self.drop_vetoed(&mut drafted.draft).await?;
         let grouped_at = drafted.grouped_at;
         progress.took(Stage::Comparing, grouped_at.duration_since(start));
@@ -311,13 +311,13 @@ impl Pipeline {
             .collect();
         let set = vetoes::set_of(&self.partition(&snapshot.user));
         let conn = &mut self.conn.clone();
-        let window = self.options.undo_window;
+        let window = self.stations.options.undo_window;
         Ok(vetoes::trim_vetoes(conn, &set, window, |veto| veto.is_within(&said)).await?)
     }
 
     /// Memories of a user with `memories` that the LLM's word may retire in one run.
     pub(super) fn retirement_limit(&self, memories: usize) -> usize {
-        let options = &self.options;
+        let options = &self.stations.options;
         let run = options
             .max_retire
             .unwrap_or_else(|| 20.max(memories * 3 / 10));
@@ -584,27 +584,18 @@ impl Stations {
 
     /// Decides one group: lossless parts are merges, the rest is asked or left.
     fn decide(&self, draft: &mut Draft, judged: Judged) {
-        for part in &judged.alone {
-            self.keep_lossless(draft, part);
-        }
+        self.keep_lossless(draft, &judged.alone);
         for Together { parts, findings } in judged.together {
             let parts = self.without_orders(draft, parts);
             if parts.len() < 2 {
-                parts
-                    .iter()
-                    .for_each(|part| self.keep_lossless(draft, part));
+                self.keep_lossless(draft, &parts);
                 continue;
             }
-            let keeps: Vec<usize> = parts.iter().map(|p| p.keep).collect();
             if let Some((reason, detail)) = self.obstacle(draft, &parts) {
-                parts
-                    .iter()
-                    .for_each(|part| self.keep_lossless(draft, part));
-                let left = draft.left(keeps, reason, detail, findings);
-                draft.plan.groups_left.push(left);
+                self.leave(draft, &parts, reason, detail, findings);
             } else {
                 draft.candidates.push(Candidate {
-                    partition: draft.snapshot.memories[keeps[0]].partition.clone(),
+                    partition: draft.snapshot.memories[parts[0].keep].partition.clone(),
                     findings,
                     parts,
                 });
@@ -629,17 +620,40 @@ impl Stations {
             let left = draft.left(keeps, Reason::GivesOrders, detail, Vec::new());
             draft.plan.groups_left.push(left);
         }
-        for part in &orders {
-            self.keep_lossless(draft, part);
-        }
+        self.keep_lossless(draft, &orders);
         parts
     }
 
-    fn keep_lossless(&self, draft: &mut Draft, part: &Part) {
-        if !part.absorbed.is_empty() {
-            let merge = draft.lossless(self.clock.id(), part);
-            draft.plan.merges.push(merge);
-        }
+    /// The group of these parts stays as it is, but for what is lossless in it.
+    pub(super) fn leave(
+        &self,
+        draft: &mut Draft,
+        parts: &[Part],
+        reason: Reason,
+        detail: impl Into<String>,
+        findings: Vec<Finding>,
+    ) {
+        self.keep_lossless(draft, parts);
+        let keeps = parts.iter().map(|part| part.keep);
+        let left = draft.left(keeps, reason, detail, findings);
+        draft.plan.groups_left.push(left);
+    }
+
+    fn keep_lossless(&self, draft: &mut Draft, parts: &[Part]) {
+        let merges = self.lossless(draft, parts);
+        draft.plan.merges.extend(merges);
+    }
+
+    /// The merges within the parts, which need no LLM.
+    pub(super) fn lossless<'a>(
+        &self,
+        draft: &Draft,
+        parts: impl IntoIterator<Item = &'a Part>,
+    ) -> Vec<PlannedMerge> {
+        let absorbing = parts.into_iter().filter(|part| !part.absorbed.is_empty());
+        absorbing
+            .map(|part| draft.lossless(self.clock.id(), part))
+            .collect()
     }
 
     /// Why the parts cannot be put to the LLM, if so.

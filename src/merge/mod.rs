@@ -319,8 +319,7 @@ impl From<LeaseError> for MergeError {
     }
 }
 
-/// The stations of the pipeline, put together once per process. A copy shares them, but for the
-/// settings.
+/// The pipeline, put together once per process. A copy shares its parts, but for the settings.
 #[derive(Clone)]
 pub struct Pipeline {
     /// The connection.
@@ -333,16 +332,8 @@ pub struct Pipeline {
     pub index: IndexFacts,
     /// How the store is laid out.
     pub layout: Arc<dyn Layout>,
-    /// The embedding model, if configured.
-    pub embedder: Option<Arc<dyn Embedder>>,
-    /// The guard by a model, if configured.
-    pub nli: Option<Arc<Nli>>,
-    /// The LLM, if configured.
-    pub llm: Option<Arc<Llm>>,
-    /// Time and ids.
-    pub clock: Arc<dyn Clock>,
-    /// The settings.
-    pub options: MergeOptions,
+    /// What decides between reading and writing.
+    pub stations: Stations,
 }
 
 /// The stations between the two ends of the pipeline: they decide, and touch no store.
@@ -392,16 +383,6 @@ impl Pipeline {
     /// The name under which a user's lease and state are kept.
     pub fn partition(&self, user: &str) -> String {
         store::partition_name(self.layout.name(), &self.index.name, user)
-    }
-
-    fn stations(&self) -> Stations {
-        Stations {
-            embedder: self.embedder.clone(),
-            nli: self.nli.clone(),
-            llm: self.llm.clone(),
-            clock: Arc::clone(&self.clock),
-            options: self.options.clone(),
-        }
     }
 
     /// What would be done for `user`: LLM calls are made, nothing is written.
@@ -464,8 +445,8 @@ impl Pipeline {
     /// The report of a run that was stopped before it had read the user's memories.
     fn nothing_done(&self, user: &str) -> Report {
         Report {
-            run_id: self.options.run_id.clone(),
-            plan: self.stations().empty_plan(
+            run_id: self.stations.options.run_id.clone(),
+            plan: self.stations.empty_plan(
                 &self.index.name,
                 &Snapshot {
                     user: user.to_owned(),
@@ -531,7 +512,7 @@ impl Pipeline {
         work: impl AsyncFnOnce(&Lease) -> Result<T, MergeError>,
     ) -> Result<T, MergeError> {
         let partition = self.partition(user);
-        let (owner, ttl) = (self.clock.id(), self.options.lease_ttl);
+        let (owner, ttl) = (self.stations.clock.id(), self.stations.options.lease_ttl);
         let mut conn = self.conn.clone();
         let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;
         // On a task of its own, since comparing thousands of memories holds this one for a while.
@@ -564,7 +545,7 @@ impl Pipeline {
     ) -> impl Stream<Item = Result<(usize, Asked), MergeError>> + 'a {
         stream::iter(candidates.iter().enumerate())
             .map(async |(at, candidate)| Ok((at, self.ask(draft, candidate).await?)))
-            .buffer_unordered(self.options.llm_concurrency.max(1))
+            .buffer_unordered(self.stations.options.llm_concurrency.max(1))
             .take_until(self.stop())
     }
 
@@ -576,7 +557,7 @@ impl Pipeline {
     }
 
     fn stopped(&self) -> bool {
-        self.options.stop.load(Ordering::Relaxed)
+        self.stations.options.stop.load(Ordering::Relaxed)
     }
 }
 

@@ -18,20 +18,20 @@ impl Pipeline {
         verdicts: &BTreeMap<String, Reason>,
     ) -> BTreeMap<String, Reason> {
         let mut recalled = BTreeMap::new();
-        if self.options.ask_again || verdicts.is_empty() {
+        if self.stations.options.ask_again || verdicts.is_empty() {
             return recalled;
         }
         for candidate in std::mem::take(&mut draft.candidates) {
             let question = self.question(draft, &candidate);
             // Unusable answers are asked for again by hand, but not by the worker each time.
-            let by_hand = self.options.llm_batch.is_none();
+            let by_hand = self.stations.options.llm_batch.is_none();
             let stands = |reason: &&Reason| !(by_hand && **reason == Reason::LlmFailed);
             match verdicts.get(&question).filter(stands) {
                 Some(&reason) => {
                     recalled.insert(question, reason);
                     let detail = "decided by the LLM in an earlier run; it is asked again when a \
                                   memory says something else (or by --ask-again)";
-                    self.keep(draft, &candidate, reason, detail);
+                    self.keep(draft, candidate, reason, detail);
                 }
                 None => draft.candidates.push(candidate),
             }
@@ -52,25 +52,17 @@ impl Pipeline {
             } else {
                 deferred += 1;
                 let detail = "one run may not ask more, or retire more by the LLM's word";
-                self.keep(draft, &candidate, Reason::Deferred, detail);
+                self.keep(draft, candidate, Reason::Deferred, detail);
             }
         }
         deferred
     }
 
-    /// Merges the lossless parts alone.
-    fn keep(&self, draft: &mut Draft, candidate: &Candidate, reason: Reason, detail: &str) {
-        for part in candidate
-            .parts
-            .iter()
-            .filter(|part| !part.absorbed.is_empty())
-        {
-            let merge = draft.lossless(self.clock.id(), part);
-            draft.plan.merges.push(merge);
-        }
-        let keeps = candidate.parts.iter().map(|part| part.keep);
-        let left = draft.left(keeps, reason, detail, candidate.findings.clone());
-        draft.plan.groups_left.push(left);
+    fn keep(&self, draft: &mut Draft, candidate: Candidate, reason: Reason, detail: &str) {
+        let Candidate {
+            parts, findings, ..
+        } = candidate;
+        self.stations.leave(draft, &parts, reason, detail, findings);
     }
 
     /// Names what the LLM is asked about a candidate: the texts with their dates, whatever else
@@ -84,12 +76,12 @@ impl Pipeline {
             .map(|memory| format!("{:?} {}", memory.said_at, memory.text))
             .collect();
         said.sort();
-        let llm = self.llm.as_deref();
+        let llm = self.stations.llm.as_deref();
         let asked = [
             llm.map_or("", |llm| llm.model()),
             llm.map_or("", |llm| llm.prompt_version()),
             &candidate.partition.memory_type,
-            &self.options.threshold.value.to_string(),
+            &self.stations.options.threshold.value.to_string(),
         ];
         let mut sha = Sha1::new();
         for part in asked.into_iter().chain(said.iter().map(String::as_str)) {

@@ -28,7 +28,7 @@ pub(super) struct Ground {
 
 impl Ground {
     async fn of(pipeline: &Pipeline, plan: &Plan) -> Result<Self, MergeError> {
-        let options = &pipeline.options;
+        let options = &pipeline.stations.options;
         let undo_window = if options.check_after {
             options.undo_window.max(LEAST_WINDOW)
         } else {
@@ -70,7 +70,7 @@ fn storages(pipeline: &Pipeline) -> Vec<Storage> {
 
 /// Calls and tokens of all users so far.
 fn llm_spent(pipeline: &Pipeline) -> (u64, u64) {
-    let llm = pipeline.llm.as_ref();
+    let llm = pipeline.stations.llm.as_ref();
     llm.map_or((0, 0), |llm| (llm.calls(), llm.tokens()))
 }
 
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
         let (calls, tokens) = llm_spent(self.pipeline);
         Report {
             quality,
-            run_id: self.pipeline.options.run_id.clone(),
+            run_id: self.pipeline.stations.options.run_id.clone(),
             plan,
             merged: self.merged,
             not_committed: self.not_committed,

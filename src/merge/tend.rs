@@ -98,7 +98,7 @@ enum Pass {
 
 impl Pipeline {
     /// Merges once, and remembers what the LLM decided.
-    #[tracing::instrument(level = "debug", name = "run", skip_all, fields(run.id = %self.options.run_id))]
+    #[tracing::instrument(level = "debug", name = "run", skip_all, fields(run.id = %self.stations.options.run_id))]
     pub(super) async fn merge_under(
         &self,
         lease: &Lease,
@@ -216,7 +216,7 @@ impl Pipeline {
         let mut draft = drafted.draft;
         let recalled = self.recall(&mut draft, &state.verdicts);
         let mut deferred = 0;
-        match self.options.llm_batch {
+        match self.stations.options.llm_batch {
             Some(batch) => deferred = self.defer(&mut draft, batch),
             None => self.check_retirement(&draft)?,
         }
@@ -256,7 +256,7 @@ impl Pipeline {
         if known == Some(&digest) {
             return Ok((digest, None));
         }
-        if self.options.llm_batch.is_some() {
+        if self.stations.options.llm_batch.is_some() {
             self.trim_vetoes(&snapshot).await?;
         }
         let drafted = self.draft_of(snapshot, progress).await?;
@@ -266,8 +266,8 @@ impl Pipeline {
     /// The digest of all that a run over the user would see: the memories as the layout reads them,
     /// and the settings that decide what becomes of them.
     fn digest(&self, snapshot: &Snapshot, vetoes: &[Veto]) -> Digest {
-        let llm = self.llm.as_deref();
-        let (embedder, nli) = (self.embedder.as_ref(), self.nli.as_ref());
+        let llm = self.stations.llm.as_deref();
+        let (embedder, nli) = (self.stations.embedder.as_ref(), self.stations.nli.as_ref());
         let mut sha = Sha1::new();
         let mut add = |part: &str| sha.update(format!("{}:{part}", part.len()));
         add(env!("CARGO_PKG_VERSION"));
@@ -275,7 +275,7 @@ impl Pipeline {
         add(llm.map_or("", |llm| llm.prompt_version()));
         add(&embedder.map_or(String::new(), |model| model.identity()));
         add(&nli.map_or(String::new(), |nli| nli.identity()));
-        add(&self.options.deciding());
+        add(&self.stations.options.deciding());
         // Another vector may be read from the same bytes.
         add(self.layout.vector_index().map_or("", |index| &index.name));
         for field in self.layout.fields() {
@@ -333,7 +333,7 @@ impl Pipeline {
             return Ok(());
         }
         let (conn, partition) = (&mut self.conn.clone(), self.partition(user));
-        let keep = self.options.ledger_retention.max(LEAST_MEMORY);
+        let keep = self.stations.options.ledger_retention.max(LEAST_MEMORY);
         let functions = &self.functions;
         unless_lost(store::remember(conn, functions, lease, &partition, state, keep).await)
     }
@@ -346,7 +346,7 @@ impl Pipeline {
         known: &Known,
     ) -> Result<(), MergeError> {
         let (conn, partition) = (&mut self.conn.clone(), self.partition(user));
-        let keep = self.options.ledger_retention.max(LEAST_MEMORY);
+        let keep = self.stations.options.ledger_retention.max(LEAST_MEMORY);
         let (functions, bytes) = (&self.functions, known.to_bytes());
         unless_lost(
             store::remember_compared(conn, functions, lease, &partition, &bytes, keep).await,

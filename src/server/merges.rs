@@ -168,7 +168,7 @@ pub(super) async fn detail(pipeline: &Pipeline, merge_id: &str) -> Result<MergeD
     let standing = stored.state == State::Merged && merge.retire != Retire::Delete;
     let in_time = merge
         .undo_until
-        .is_some_and(|until| until > pipeline.clock.now());
+        .is_some_and(|until| until > pipeline.stations.clock.now());
     let mut left = TREE_MOST;
     let mut tree = Box::pin(tree(pipeline, &mut conn, &stored, &said, &mut left)).await?;
     tree.text.clone_from(&said.after);

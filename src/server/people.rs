@@ -250,13 +250,13 @@ impl Desk {
         let pipeline = self.pipeline()?;
         let mut conn = pipeline.conn.clone();
         let functions = Functions::load(&mut conn).await?;
-        let new_id = || pipeline.clock.id();
+        let new_id = || pipeline.stations.clock.id();
         let options = UndoOptions {
             force,
             cascade,
             reason: reason.filter(|reason| !reason.trim().is_empty()),
             new_id: &new_id,
-            ledger: pipeline.options.ledger_retention,
+            ledger: pipeline.stations.options.ledger_retention,
         };
         Ok(undo(&mut conn, &functions, merge_id, &options).await?)
     }

@@ -59,7 +59,12 @@ impl Trends {
         let runs = runs(&mut conn, RUNS_MOST).await?;
         let store = store_name(pipeline.layout.name(), &pipeline.index.name);
         let counts = store_counts(&mut conn, &store).await?;
-        Ok(Self::of(&entries, &runs, &counts, pipeline.clock.now()))
+        Ok(Self::of(
+            &entries,
+            &runs,
+            &counts,
+            pipeline.stations.clock.now(),
+        ))
     }
 
     fn of(entries: &[Entry], runs: &[RunEntry], counts: &StoreCounts, now: Timestamp) -> Self {

@@ -139,7 +139,7 @@ impl Session {
         ours.lock().await.tidy(GONE_FOR).await?;
         forget_dead_workers(&mut conn).await?;
         trim_ledger(&mut conn, self.options.ledger_entries).await?;
-        trim_orphaned_vetoes(&mut conn, self.site.pipeline.options.undo_window).await?;
+        trim_orphaned_vetoes(&mut conn, self.site.pipeline.stations.options.undo_window).await?;
         let memory = measure_memory(&mut conn).await?;
         self.shared.metrics.own_bytes(memory.bytes());
         tracing::info!(

@@ -56,7 +56,7 @@ impl Session {
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let hands = Arc::new(Semaphore::new(options.concurrency.max(1)));
-        site.pipeline.options.stop = Arc::clone(&stop);
+        site.pipeline.stations.options.stop = Arc::clone(&stop);
         Self {
             shared: Arc::clone(shared),
             orders: orders.clone(),
@@ -89,7 +89,7 @@ impl Session {
         let queue = Queue::open(self.site.waiting.clone(), &store, &worker).await?;
         // The same requests over the connection that never waits.
         let ours = Mutex::new(Queue::open(conn.clone(), &store, &worker).await?);
-        let llm = self.site.pipeline.llm.is_some();
+        let llm = self.site.pipeline.stations.llm.is_some();
         self.shared.tell(|beat| {
             beat.store.clone_from(&store);
             beat.breaker = llm.then(|| "closed".to_owned());

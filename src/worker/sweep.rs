@@ -146,12 +146,8 @@ impl Session {
         if !take_turn(&mut conn, &turn, &self.shared.worker(), COUNTED_EVERY).await? {
             return Ok(());
         }
-        let keep = self
-            .site
-            .pipeline
-            .options
-            .ledger_retention
-            .max(LEAST_MEMORY);
+        let options = &self.site.pipeline.stations.options;
+        let keep = options.ledger_retention.max(LEAST_MEMORY);
         note_store_counts(&mut conn, &store, day_of(now_ms), counts, keep).await
     }
 

@@ -136,7 +136,7 @@ impl Session {
         let user = &asked.user;
         let began = Instant::now();
         let (pipeline, means) = self.prepare(user, now).await?;
-        Span::current().record("run.id", &pipeline.options.run_id);
+        Span::current().record("run.id", &pipeline.stations.options.run_id);
         let told = Told {
             probe: asked.probe,
             now_ms: now,
@@ -167,7 +167,7 @@ impl Session {
             self.count_retired(user, *retired as u64, now).await?;
         }
         let mut entry = RunEntry {
-            run_id: pipeline.options.run_id.clone(),
+            run_id: pipeline.stations.options.run_id.clone(),
             worker: self.shared.worker(),
             store: self.store(),
             user: user.clone(),
@@ -210,18 +210,19 @@ impl Session {
         let mut pipeline = self.site.pipeline.clone();
         let mut conn = pipeline.conn.clone();
         let partition = pipeline.partition(user);
-        pipeline.options.run_id = pipeline.clock.id();
-        pipeline.options.pace = Pace::Gentle;
+        pipeline.stations.options.run_id = pipeline.stations.clock.id();
+        pipeline.stations.options.pace = Pace::Gentle;
         let retired = Counter::of_day(Spent::Retired, Some(&partition), now);
         let retired = retired.get(&mut conn).await?;
-        pipeline.options.retired_today = Some(usize::try_from(retired).unwrap_or(usize::MAX));
+        pipeline.stations.options.retired_today =
+            Some(usize::try_from(retired).unwrap_or(usize::MAX));
         let batch = self.shared.batch().size();
         let mut means = Means {
             permit: Permit::Free,
             budget: None,
             batch,
         };
-        if let Some(llm) = pipeline.llm.take() {
+        if let Some(llm) = pipeline.stations.llm.take() {
             let limits = &self.options.llm;
             let budget = Budget::take(&mut conn, limits, &partition, now).await?;
             means.permit = self.shared.breaker().permit(self.shared.clock_ms());
@@ -235,10 +236,10 @@ impl Session {
                 means.batch = 0;
             }
             // With nothing to spend, what needs the LLM is put off and not refused.
-            pipeline.llm = Some(Arc::new(llm.for_run(budget.calls, budget.tokens)));
+            pipeline.stations.llm = Some(Arc::new(llm.for_run(budget.calls, budget.tokens)));
             means.budget = Some(budget);
         }
-        pipeline.options.llm_batch = Some(means.batch);
+        pipeline.stations.options.llm_batch = Some(means.batch);
         Ok((pipeline, means))
     }
 
@@ -249,7 +250,7 @@ impl Session {
         means: Means,
         result: &Result<Tended, MergeError>,
     ) -> Result<(), StoreError> {
-        let Some(llm) = &pipeline.llm else {
+        let Some(llm) = &pipeline.stations.llm else {
             return Ok(());
         };
         let outcome = match llm.outage() {

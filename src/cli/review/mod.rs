@@ -325,13 +325,13 @@ impl Review<'_> {
         let reason = Some(reason.trim()).filter(|reason| !reason.is_empty());
         let id = match group {
             Group::Merge(merge) => merge.merge_id.clone(),
-            Group::Left(_) => self.pipeline.clock.id(),
+            Group::Left(_) => self.pipeline.stations.clock.id(),
         };
         let veto = Veto::against(id, group.members(), reason);
         let by = Forbids {
             partition: &self.pipeline.partition(&self.plan.user),
             user: &self.plan.user,
-            run_id: &self.pipeline.options.run_id,
+            run_id: &self.pipeline.stations.options.run_id,
             ledger: open::ledger_retention(&self.context.settings),
         };
         forbid(&mut self.pipeline.conn.clone(), &by, veto.clone()).await?;
@@ -396,7 +396,7 @@ impl Review<'_> {
             self.open(),
         )];
         if !told.merged.is_empty() {
-            let run = &self.pipeline.options.run_id;
+            let run = &self.pipeline.stations.options.run_id;
             lines.push(format!("undo with: memfold undo --run {run}"));
         }
         if self.open() > 0 {
@@ -416,7 +416,7 @@ impl Review<'_> {
         json!({
             "version": json::VERSION,
             "user": self.plan.user,
-            "run_id": self.pipeline.options.run_id,
+            "run_id": self.pipeline.stations.options.run_id,
             "merged": self.told.merged,
             "not_committed": self.told.not_committed,
             "forbidden": self.told.forbidden.iter().map(veto).collect::<Vec<_>>(),

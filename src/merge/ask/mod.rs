@@ -74,9 +74,9 @@ impl Pipeline {
                 calls: 0,
                 settled: true,
             };
-            return Ok(self.stations().keep(draft, candidate, kept));
+            return Ok(self.stations.keep(draft, candidate, kept));
         }
-        self.stations().ask(draft, candidate, said).await
+        self.stations.ask(draft, candidate, said).await
     }
 }
 
@@ -132,17 +132,6 @@ impl Stations {
             calls: kept.calls,
             settled: kept.settled,
         }
-    }
-
-    fn lossless<'a>(
-        &self,
-        draft: &Draft,
-        parts: impl IntoIterator<Item = &'a Part>,
-    ) -> Vec<PlannedMerge> {
-        let absorbing = parts.into_iter().filter(|part| !part.absorbed.is_empty());
-        absorbing
-            .map(|part| draft.lossless(self.clock.id(), part))
-            .collect()
     }
 
     fn merge_of(&self, draft: &Draft, candidate: &Candidate, accepted: Accepted) -> PlannedMerge {

@@ -13,7 +13,7 @@ use memfold::clock::{Clock, SystemClock};
 use memfold::embed::{EmbedError, Embedder, Embedding};
 use memfold::layout::{Options, kind};
 use memfold::memory::Threshold;
-use memfold::merge::{Conflicts, Distance, MergeOptions, Pipeline, TtlRule, WriteVector};
+use memfold::merge::{Conflicts, Distance, MergeOptions, Pipeline, Stations, TtlRule, WriteVector};
 use memfold::store::connect::{ConnectOptions, connect};
 use memfold::store::events::Changed;
 use memfold::store::index::index_facts;
@@ -91,11 +91,13 @@ async fn site(url: &str, means: &Means) -> Result<Site, StoreError> {
         layout: open(&Options::default(), &index, &[])?,
         index,
         conn,
-        embedder: means.embedder.clone(),
-        nli: None,
-        llm: means.llm.clone(),
-        clock: means.clock.clone().unwrap_or(Arc::new(SystemClock)),
-        options: merge_options(means),
+        stations: Stations {
+            embedder: means.embedder.clone(),
+            nli: None,
+            llm: means.llm.clone(),
+            clock: means.clock.clone().unwrap_or(Arc::new(SystemClock)),
+            options: merge_options(means),
+        },
     };
     Ok(Site {
         pipeline,
