@@ -2,12 +2,12 @@
 //! the person may know better. Writes nothing.
 
 use super::ask::{Group, Sources};
-use super::draft::{Candidate, Draft};
+use super::draft::{Candidate, Written};
 use super::judged::Part;
 use super::originals::Said;
-use super::space;
 use super::{MergeError, Pipeline};
-use crate::memory::{Author, Finding, Memory, PlanSource, PlannedMerge, VectorOrigin};
+use crate::memory::{Author, Finding, Memory, PlanSource, PlannedMerge};
+use crate::store::snapshot::Snapshot;
 use crate::summarize::verify::{Fault, verify};
 
 /// Whether a text may stand against the verification.
@@ -65,122 +65,135 @@ impl Pipeline {
         text: &str,
         against: Against,
     ) -> Result<Result<PlannedMerge, NotTaken>, MergeError> {
+        let written = self.written(user, members, findings, text, against);
+        match written.await {
+            Ok(merge) => Ok(Ok(merge)),
+            Err(Stop::NotTaken(why)) => Ok(Err(why)),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn written(
+        &self,
+        user: &str,
+        members: &[PlanSource],
+        findings: &[Finding],
+        text: &str,
+        against: Against,
+    ) -> Result<PlannedMerge, Stop> {
         let snapshot = self.read(user, &()).await?;
-        let mut rows = Vec::new();
-        for member in members {
-            let is_it = |m: &Memory| m.key == member.key && m.digest == member.digest;
-            match snapshot.memories.iter().position(is_it) {
-                Some(row) => rows.push(row),
-                None => {
-                    let changed = format!("{} has changed since it was shown", member.key);
-                    return Ok(Err(impossible(changed)));
-                }
-            }
-        }
+        let rows = rows_of(&snapshot, members)?;
         let stations = &self.stations;
-        let space = space::choose(
-            stations.embedder.clone(),
-            &stations.options,
-            true,
-            &snapshot,
-        )
-        .await?;
-        let draft = Draft {
-            plan: stations.empty_plan(&self.index.name, &snapshot, &space),
-            candidates: Vec::new(),
-            snapshot,
-            space,
-        };
-        let memory = |row: usize| &draft.snapshot.memories[row];
-        let Some(partition) = rows.first().map(|&row| memory(row).partition.clone()) else {
-            return Ok(Err(impossible("there is nothing to merge")));
-        };
-        if rows.len() < 2 || rows.iter().any(|&row| memory(row).partition != partition) {
-            return Ok(Err(impossible(
-                "these are not several memories of one kind",
-            )));
-        }
-        let is_new = rows.iter().all(|&row| memory(row).text != text);
-        if is_new && let Some(why) = draft.space.cannot_write(self.stations.options.write_vector) {
-            return Ok(Err(impossible(why)));
+        let draft = stations.begun(&self.index.name, snapshot, true).await?;
+        let memory = |row: &usize| &draft.snapshot.memories[*row];
+        let is_new = rows.iter().all(|row| memory(row).text != text);
+        if is_new && let Some(why) = draft.space.cannot_write(stations.options.write_vector) {
+            return Err(impossible(why).into());
         }
         let mut said = Vec::new();
-        for &row in &rows {
+        for row in &rows {
             said.push(self.said(memory(row)).await?);
         }
-        let stored = rows.iter().map(|&row| vec![Said::of(memory(row))]);
-        let stored = Sources::of(stored.collect());
+        let stored = rows.iter().map(|row| vec![Said::of(memory(row))]);
+        let (said, stored) = (Sources::of(said), Sources::of(stored.collect()));
         let part = |&keep: &usize| Part {
             keep,
             absorbed: Vec::new(),
         };
         let candidate = Candidate {
-            partition,
+            partition: memory(&rows[0]).partition.clone(),
             parts: rows.iter().map(part).collect(),
             findings: findings.to_vec(),
         };
         let group = Group {
             draft: &draft,
             candidate: &candidate,
-            sources: &Sources::of(said),
+            sources: &said,
         };
+        let mut objections = objections(group, &stored, text, against)?;
         let all: Vec<usize> = (0..rows.len()).collect();
-        let memory_type = &candidate.partition.memory_type;
-        // Also against what is stored now, which is what the commit verifies again.
-        let mut objections = Objections::default();
-        for sources in [group.sources, &stored] {
-            match verify(&sources.of_parts(&all), memory_type, text) {
-                Err(faults) if faults.contains(&Fault::Empty) => {
-                    return Ok(Err(impossible(Fault::Empty.to_string())));
-                }
-                Err(faults) => objections.add(&faults),
-                Ok(()) => {}
-            }
-            // What is wrong is told by the texts that the person wrote about.
-            if against == Against::Never && !objections.told.is_empty() {
-                return Ok(Err(NotTaken::Objected(objections.told)));
-            }
-        }
-        let ((vector_origin, vector), far) = match stations.vectored(group, &all, text).await? {
-            Ok(found) => found,
-            Err(why) => return Ok(Err(impossible(why))),
-        };
+        let vectored = stations.vectored(group, &all, text).await?;
+        let (vectored, far) = vectored.map_err(impossible)?;
         if let Some(far) = far {
             if against == Against::Never {
-                return Ok(Err(NotTaken::Objected(vec![far])));
+                return Err(NotTaken::Objected(vec![far]).into());
             }
             objections.noted.push(far);
         }
-        let mut merge = self.written(&draft, candidate.clone(), text, vector_origin, vector);
-        merge.author = Author::Person {
-            overridden: objections.noted,
-        };
-        Ok(Ok(merge))
-    }
-
-    fn written(
-        &self,
-        draft: &Draft,
-        candidate: Candidate,
-        text: &str,
-        vector_origin: VectorOrigin,
-        vector: Vec<f32>,
-    ) -> PlannedMerge {
-        let rows = || candidate.parts.iter().map(|part| part.keep);
-        PlannedMerge {
-            merge_id: self.stations.clock.id(),
-            sources: draft.sources(rows()),
-            result_key: draft.oldest(rows()),
-            partition: candidate.partition.clone(),
+        let written = Written {
             text: text.to_owned(),
             author: Author::Person {
-                overridden: Vec::new(),
+                overridden: objections.noted,
             },
-            vector_origin,
-            vector,
-            findings: candidate.findings.clone(),
+            vectored,
+        };
+        Ok(draft.merge(stations.clock.id(), &rows, written, candidate.findings))
+    }
+}
+
+/// Why there is no merge.
+enum Stop {
+    NotTaken(NotTaken),
+    Failed(MergeError),
+}
+
+impl From<NotTaken> for Stop {
+    fn from(why: NotTaken) -> Self {
+        Self::NotTaken(why)
+    }
+}
+
+impl From<MergeError> for Stop {
+    fn from(error: MergeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The rows of several members of one partition, if they are what was shown.
+fn rows_of(snapshot: &Snapshot, members: &[PlanSource]) -> Result<Vec<usize>, NotTaken> {
+    let memories = &snapshot.memories;
+    let mut rows = Vec::new();
+    for member in members {
+        let is_it = |m: &Memory| m.key == member.key && m.digest == member.digest;
+        let row = memories.iter().position(is_it);
+        let changed = || impossible(format!("{} has changed since it was shown", member.key));
+        rows.push(row.ok_or_else(changed)?);
+    }
+    let Some(&first) = rows.first() else {
+        return Err(impossible("there is nothing to merge"));
+    };
+    let apart = |&row: &usize| memories[row].partition != memories[first].partition;
+    if rows.len() < 2 || rows.iter().any(apart) {
+        return Err(impossible("these are not several memories of one kind"));
+    }
+    Ok(rows)
+}
+
+/// What the verification objects to in the text: by what the memories stand for, and by what they say
+/// now, which is what the commit verifies again.
+fn objections(
+    group: Group<'_>,
+    stored: &Sources,
+    text: &str,
+    against: Against,
+) -> Result<Objections, NotTaken> {
+    let memory_type = &group.candidate.partition.memory_type;
+    let all: Vec<usize> = (0..group.candidate.parts.len()).collect();
+    let mut objections = Objections::default();
+    for sources in [group.sources, stored] {
+        match verify(&sources.of_parts(&all), memory_type, text) {
+            Err(faults) if faults.contains(&Fault::Empty) => {
+                return Err(impossible(Fault::Empty.to_string()));
+            }
+            Err(faults) => objections.add(&faults),
+            Ok(()) => {}
+        }
+        // What is wrong is told by the texts that the person wrote about.
+        if against == Against::Never && !objections.told.is_empty() {
+            return Err(NotTaken::Objected(objections.told));
         }
     }
+    Ok(objections)
 }
 
 /// What the verification objects to: as a person is told, and as the record keeps it.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::alike::{Alike, Chain, alike};
+use super::ask::Vectored;
 use super::expiry::expiry_buckets;
 use super::judged::{Judged, Part, Together};
 use super::known::{self, Id, Known};
@@ -30,6 +31,13 @@ pub(super) struct Candidate {
     pub(super) partition: Partition,
     pub(super) parts: Vec<Part>,
     pub(super) findings: Vec<Finding>,
+}
+
+/// What the result of a merge says, who wrote that, and its vector.
+pub(super) struct Written {
+    pub(super) text: String,
+    pub(super) author: Author,
+    pub(super) vectored: Vectored,
 }
 
 /// A plan whose LLM questions are still open.
@@ -100,20 +108,9 @@ impl Draft {
 
     /// The merge that keeps the text of `part.keep`; needs no LLM and no embedder.
     pub(super) fn lossless(&self, merge_id: String, part: &Part) -> PlannedMerge {
-        let kept = &self.snapshot.memories[part.keep];
-        PlannedMerge {
-            merge_id,
-            partition: kept.partition.clone(),
-            result_key: self.oldest(part.rows()),
-            sources: self.sources(part.rows()),
-            text: kept.text.clone(),
-            author: Author::Extractive {
-                kept: kept.key.clone(),
-            },
-            vector_origin: VectorOrigin::Source,
-            vector: Vec::new(),
-            findings: Vec::new(),
-        }
+        let rows: Vec<usize> = part.rows().collect();
+        let written = self.kept(part.keep, |kept| Author::Extractive { kept });
+        self.merge(merge_id, &rows, written, Vec::new())
     }
 
     /// The merge that keeps the text of `newest` and makes the other rows its history.
@@ -124,32 +121,46 @@ impl Draft {
         newest: usize,
         findings: Vec<Finding>,
     ) -> PlannedMerge {
-        let kept = &self.snapshot.memories[newest];
-        PlannedMerge {
-            author: Author::Latest {
-                kept: kept.key.clone(),
-            },
-            findings,
-            ..self.lossless(
-                merge_id,
-                &Part {
-                    keep: newest,
-                    absorbed: rows.iter().copied().filter(|row| *row != newest).collect(),
-                },
-            )
+        let written = self.kept(newest, |kept| Author::Latest { kept });
+        self.merge(merge_id, rows, written, findings)
+    }
+
+    /// The text of a row as it is, with the vector that it has.
+    fn kept(&self, row: usize, author: impl FnOnce(String) -> Author) -> Written {
+        let kept = &self.snapshot.memories[row];
+        Written {
+            text: kept.text.clone(),
+            author: author(kept.key.clone()),
+            vectored: (VectorOrigin::Source, Vec::new()),
         }
     }
 
-    /// The key of the oldest of `rows`: the result keeps it, since it is the one that agents have
-    /// known for longest. A pinned memory comes first; memories without a date come last; ties go
-    /// to the smaller key.
-    pub(super) fn oldest(&self, rows: impl Iterator<Item = usize>) -> String {
-        self.survivor(rows)
-            .map(|memory| memory.key.clone())
-            .unwrap_or_default()
+    /// The merge of some rows of one partition.
+    pub(super) fn merge(
+        &self,
+        merge_id: String,
+        rows: &[usize],
+        written: Written,
+        findings: Vec<Finding>,
+    ) -> PlannedMerge {
+        let survivor = self.survivor(rows.iter().copied());
+        let (vector_origin, vector) = written.vectored;
+        PlannedMerge {
+            merge_id,
+            partition: survivor.map(|m| m.partition.clone()).unwrap_or_default(),
+            result_key: survivor.map(|m| m.key.clone()).unwrap_or_default(),
+            sources: self.sources(rows.iter().copied()),
+            text: written.text,
+            author: written.author,
+            vector_origin,
+            vector,
+            findings,
+        }
     }
 
-    /// The memory whose key the result of a merge of `rows` takes.
+    /// The memory whose key the result of a merge of `rows` takes: the oldest, since its key is the
+    /// one that agents have known for longest. A pinned memory comes first; memories without a date
+    /// come last; ties go to the smaller key.
     pub(super) fn survivor(&self, rows: impl Iterator<Item = usize>) -> Option<&Memory> {
         rows.map(|row| &self.snapshot.memories[row])
             .min_by_key(|memory| age(memory))
@@ -361,19 +372,29 @@ impl Stations {
         snapshot: Snapshot,
         known: Known,
     ) -> Result<Drafted, MergeError> {
-        let asks = self.llm.is_some();
-        let space = space::choose(self.embedder.clone(), &self.options, asks, &snapshot).await?;
-        let draft = Draft {
-            plan: self.empty_plan(index, &snapshot, &space),
-            candidates: Vec::new(),
-            snapshot,
-            space,
-        };
+        let draft = self.begun(index, snapshot, self.llm.is_some()).await?;
         // On a thread of its own: comparing thousands of memories takes seconds, in which a task
         // would hold up whatever else this thread has to do, such as renewing leases.
         let this = self.clone();
         let compared = tokio::task::spawn_blocking(move || this.compare(draft, known)).await;
         compared.map_err(|error| MergeError::Internal(error.to_string()))?
+    }
+
+    /// A draft in which nothing is decided, for memories of which new texts may be written.
+    pub(super) async fn begun(
+        &self,
+        index: &str,
+        snapshot: Snapshot,
+        writes_texts: bool,
+    ) -> Result<Draft, MergeError> {
+        let embedder = self.embedder.clone();
+        let space = space::choose(embedder, &self.options, writes_texts, &snapshot).await?;
+        Ok(Draft {
+            plan: self.empty_plan(index, &snapshot, &space),
+            candidates: Vec::new(),
+            snapshot,
+            space,
+        })
     }
 
     /// Groups and judges.

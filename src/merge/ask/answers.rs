@@ -88,7 +88,6 @@ impl<'a> Asking<'a> {
 
     /// The text is used.
     fn accepted(&self, usable: Usable, model: String, left_out: &[LeftOut]) -> Accepted {
-        let (vector_origin, vector) = usable.vectored;
         Accepted {
             parts: usable.parts,
             others: match usable.faults {
@@ -96,8 +95,7 @@ impl<'a> Asking<'a> {
                 None => (Reason::LlmDeclined, reasons(left_out)),
             },
             text: usable.text,
-            vector_origin,
-            vector,
+            vectored: usable.vectored,
             model,
             tokens: self.tokens,
             calls: self.calls,

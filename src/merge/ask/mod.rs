@@ -5,12 +5,13 @@ mod sources;
 mod vectors;
 
 pub(super) use self::sources::{Group, Sources, says_what};
+pub(super) use self::vectors::Vectored;
 
-use super::draft::{Candidate, Draft};
+use super::draft::{Candidate, Draft, Written};
 use super::judged::Part;
 use super::originals::{MOST_GENERATIONS, Said};
 use super::{MergeError, Pipeline, Stations};
-use crate::memory::{Author, GroupLeft, PlannedMerge, Reason, VectorOrigin};
+use crate::memory::{Author, GroupLeft, PlannedMerge, Reason};
 use crate::summarize::llm::Llm;
 
 /// What came of a question.
@@ -32,8 +33,7 @@ struct Accepted {
     /// Why it does not stand for the others, where there are others.
     others: (Reason, String),
     text: String,
-    vector_origin: VectorOrigin,
-    vector: Vec<f32>,
+    vectored: Vectored,
     model: String,
     tokens: u64,
     calls: u32,
@@ -135,27 +135,19 @@ impl Stations {
     }
 
     fn merge_of(&self, draft: &Draft, candidate: &Candidate, accepted: Accepted) -> PlannedMerge {
-        let parts = || accepted.parts.iter().map(|&at| &candidate.parts[at]);
-        let rows = || parts().flat_map(Part::rows);
-        PlannedMerge {
-            merge_id: self.clock.id(),
-            partition: candidate.partition.clone(),
-            sources: draft.sources(rows()),
-            result_key: draft.oldest(rows()),
+        let parts = accepted.parts.iter().map(|&at| &candidate.parts[at]);
+        let rows: Vec<usize> = parts.flat_map(Part::rows).collect();
+        let prompt = self.llm.as_deref().map_or("", Llm::prompt_version);
+        let written = Written {
             text: accepted.text,
             author: Author::Llm {
                 model: accepted.model,
-                prompt: self
-                    .llm
-                    .as_deref()
-                    .map_or("", Llm::prompt_version)
-                    .to_owned(),
+                prompt: prompt.to_owned(),
                 tokens: accepted.tokens,
                 calls: accepted.calls,
             },
-            vector_origin: accepted.vector_origin,
-            vector: accepted.vector,
-            findings: candidate.findings.clone(),
-        }
+            vectored: accepted.vectored,
+        };
+        draft.merge(self.clock.id(), &rows, written, candidate.findings.clone())
     }
 }
