@@ -12,10 +12,13 @@
 mod alike;
 mod ask;
 mod by_hand;
+mod cap;
 mod commit;
 mod conflicts;
+mod decide;
 mod draft;
 mod expiry;
+mod grouping;
 mod history;
 mod judged;
 mod known;
@@ -27,6 +30,7 @@ mod run;
 mod space;
 mod stages;
 mod tend;
+mod vetoed;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;

@@ -1,0 +1,43 @@
+//! How many memories may retire by an LLM's word.
+
+use super::draft::{Candidate, Draft};
+use super::{MergeError, Pipeline};
+
+impl Pipeline {
+    /// Memories of a user with `memories` that the LLM's word may retire in one run.
+    pub(super) fn retirement_limit(&self, memories: usize) -> usize {
+        let options = &self.stations.options;
+        let run = options
+            .max_retire
+            .unwrap_or_else(|| 20.max(memories * 3 / 10));
+        let Some(today) = options.retired_today else {
+            return run;
+        };
+        let day = options
+            .max_retire_day
+            .unwrap_or_else(|| 50.max(memories / 2));
+        run.min(day.saturating_sub(today))
+    }
+
+    /// The deletion cap, computed before the first LLM call. Lossless merges don't count.
+    pub(super) fn check_retirement(&self, draft: &Draft) -> Result<(), MergeError> {
+        let memories = draft.snapshot.memories.len();
+        let proposed: usize = draft.candidates.iter().map(Candidate::retires).sum();
+        let limit = self.retirement_limit(memories);
+        if proposed > limit {
+            return Err(MergeError::RetirementCap {
+                proposed,
+                memories,
+                limit,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Candidate {
+    /// Memories that the LLM's word would retire.
+    pub(super) fn retires(&self) -> usize {
+        self.parts.len() - 1
+    }
+}
