@@ -17,11 +17,14 @@ mod commit;
 mod conflicts;
 mod decide;
 mod draft;
+mod error;
 mod expiry;
 mod grouping;
 mod history;
 mod judged;
 mod known;
+mod leased;
+mod options;
 mod originals;
 mod parallel;
 mod quality;
@@ -33,24 +36,22 @@ mod tend;
 mod vetoed;
 
 use std::collections::BTreeSet;
-use std::num::NonZero;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt, TryStreamExt as _, stream};
 use redis::aio::ConnectionManager;
-use tokio::task::JoinSet;
 
 use crate::clock::Clock;
-use crate::embed::{EmbedError, Embedder, Nli};
+use crate::embed::{Embedder, Nli};
 use crate::layout::Layout;
-use crate::memory::{GroupLeft, Plan, Threshold};
+use crate::memory::{GroupLeft, Plan};
 use crate::store::direct::Direct;
 use crate::store::index::IndexFacts;
-use crate::store::snapshot::{Pace, Snapshot};
-use crate::store::{self, CommitError, Functions, Lease, LeaseError, StoreError};
+use crate::store::snapshot::Snapshot;
+use crate::store::{self, Functions};
 use crate::summarize::llm::Llm;
 
 use ask::Asked;
@@ -66,141 +67,11 @@ pub(crate) use space::stored_samples;
 pub use by_hand::{Against, NotTaken};
 pub use commit::Done;
 pub use conflicts::Conflict;
+pub use error::MergeError;
+pub use options::{Conflicts, Distance, MergeOptions, TtlRule, WriteVector};
 pub use quality::Quality;
 pub use stages::{Stage, Stages};
 pub use tend::{LEAST_MEMORY, Tended, Told};
-
-/// Which vectors the grouping compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Distance {
-    /// The stored ones where they are proven to come from the configured model, else texts are
-    /// embedded for grouping.
-    #[default]
-    Auto,
-    /// The stored ones, whatever made them.
-    Stored,
-    /// The texts, embedded by the configured model.
-    Onnx,
-}
-
-/// Where the vector of a text that no source has comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum WriteVector {
-    /// The configured model, if it is proven to match the index; else such groups stay.
-    #[default]
-    Auto,
-    /// The normalised mean of the sources' vectors.
-    Centroid,
-}
-
-/// How memories with an expiry meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TtlRule {
-    /// Only memories that expire at about the same time are merged.
-    #[default]
-    KeepApart,
-    /// The result expires with the first of its sources.
-    Min,
-    /// The result expires with the last of its sources; never, if one of them never does.
-    Max,
-}
-
-/// What becomes of an old value and a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Conflicts {
-    /// Both stay, and are listed.
-    #[default]
-    Keep,
-    /// The newest one by the dates of the memories stays; the others become its history.
-    Latest,
-}
-
-/// The settings of a run.
-#[derive(Clone, Debug)]
-pub struct MergeOptions {
-    /// Cosine distance within which memories are looked at together.
-    pub threshold: Threshold,
-    /// Which vectors the grouping compares.
-    pub distance: Distance,
-    /// Where new vectors come from.
-    pub write_vector: WriteVector,
-    /// Distinct texts of a group at most; larger groups are split.
-    pub max_members: usize,
-    /// Characters that one group may send to the LLM.
-    pub max_group_chars: usize,
-    /// How memories with an expiry meet.
-    pub ttl: TtlRule,
-    /// Bytes that planning for one user may take; `None` = as many as there are.
-    pub max_memory: Option<u64>,
-    /// How fast memories are read.
-    pub pace: Pace,
-    /// Threads for comparing and judging.
-    pub threads: NonZero<usize>,
-    /// What becomes of old and new values.
-    pub conflicts: Conflicts,
-    /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
-    pub max_retire: Option<usize>,
-    /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).
-    pub max_retire_day: Option<usize>,
-    /// Memories of the user that were retired today; `None` = no limit for the day, as by hand.
-    pub retired_today: Option<usize>,
-    /// How long a merge can be undone; zero = retired memories are deleted at once.
-    pub undo_window: Duration,
-    /// How long the record of a merge is kept.
-    pub ledger_retention: Duration,
-    /// How long a lease holds without renewal.
-    pub lease_ttl: Duration,
-    /// For servers that index in the background: look for the result after the commit.
-    pub check_after: bool,
-    /// LLM calls under way at once.
-    pub llm_concurrency: usize,
-    /// Groups that one run puts to the LLM, and no more memories than `max_retire`; the others wait
-    /// for the next run. `None` = all, and too many refuse the run.
-    pub llm_batch: Option<usize>,
-    /// Ask the LLM also about groups that it decided before.
-    pub ask_again: bool,
-    /// The id of this run, a ULID.
-    pub run_id: String,
-    /// Set from outside to stop before the next group.
-    pub stop: Arc<AtomicBool>,
-}
-
-impl MergeOptions {
-    /// What decides which memories are merged. A setting that is added must be on one of the sides.
-    fn deciding(&self) -> String {
-        let Self {
-            threshold,
-            distance,
-            write_vector,
-            max_members,
-            max_group_chars,
-            ttl,
-            conflicts,
-            // What they put off or refuse stays open, and is looked at again anyway.
-            max_memory: _,
-            max_retire: _,
-            max_retire_day: _,
-            retired_today: _,
-            llm_batch: _,
-            ask_again: _,
-            // How it is done, and how it is kept.
-            pace: _,
-            threads: _,
-            undo_window: _,
-            ledger_retention: _,
-            lease_ttl: _,
-            check_after: _,
-            llm_concurrency: _,
-            run_id: _,
-            stop: _,
-        } = self;
-        let threshold = threshold.value;
-        format!(
-            "{threshold} {distance:?} {write_vector:?} {max_members} {max_group_chars} {ttl:?} \
-             {conflicts:?}"
-        )
-    }
-}
 
 /// What goes on, for a progress display.
 pub trait Progress: Send + Sync {
@@ -250,77 +121,6 @@ pub struct LlmUse {
     pub retried: u64,
     /// Groups whose originals stay because of the LLM or its answers.
     pub kept: u64,
-}
-
-/// Why a run stopped.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The embedder.
-    #[error(transparent)]
-    Embed(#[from] EmbedError),
-    /// Another process works on this user, or took over.
-    #[error("another memfold works on this user: {0}")]
-    Lease(#[source] LeaseError),
-    /// No embedder where one is needed.
-    #[error(
-        "no embedding model is configured, so it cannot be proven where the stored vectors come \
-         from; set --onnxruntime and --model-dir, or --embed-url and --embed-model, or trust the stored \
-         vectors with --distance stored"
-    )]
-    NoEmbedder,
-    /// More memories than allowed would be retired by an LLM's word.
-    #[error(
-        "the LLM would be asked to retire up to {proposed} of {memories} memories, the limit is \
-         {limit}; nothing was done, raise it with --max-retire {proposed}"
-    )]
-    RetirementCap {
-        /// Memories that the proposed groups would retire.
-        proposed: usize,
-        /// The user's memories.
-        memories: usize,
-        /// The limit in force.
-        limit: usize,
-    },
-    /// The store is not in a state in which anything may be merged.
-    #[error("{found}; {advice}")]
-    NotNow {
-        /// What was found.
-        found: String,
-        /// What to do.
-        advice: String,
-    },
-    /// A commit failed in a way that must not be repeated.
-    #[error(transparent)]
-    Commit(CommitError),
-    /// A plan that does not fit this store.
-    #[error("this plan cannot be applied: {0}")]
-    WrongPlan(String),
-    /// The run ended after some merges.
-    #[error("{error}; what was merged before stands (merges: {merges}), see `memfold history`")]
-    Midway {
-        /// Merges that stand.
-        merges: usize,
-        /// Memories that they retired.
-        retired: usize,
-        /// What ended the run.
-        error: Box<MergeError>,
-    },
-    /// A bug.
-    #[error("internal error: {0}")]
-    Internal(String),
-}
-
-impl From<LeaseError> for MergeError {
-    fn from(error: LeaseError) -> Self {
-        match error {
-            LeaseError::Store(error) => Self::Store(error),
-            error => Self::Lease(error),
-        }
-    }
 }
 
 /// The pipeline, put together once per process. A copy shares its parts, but for the settings.
@@ -509,36 +309,6 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Runs `work` while this process alone holds the user's lease, which is renewed meanwhile.
-    async fn under_lease<T>(
-        &self,
-        user: &str,
-        work: impl AsyncFnOnce(&Lease) -> Result<T, MergeError>,
-    ) -> Result<T, MergeError> {
-        let partition = self.partition(user);
-        let (owner, ttl) = (self.stations.clock.id(), self.stations.options.lease_ttl);
-        let mut conn = self.conn.clone();
-        let lease = Lease::acquire(&mut conn, &self.functions, &partition, &owner, ttl).await?;
-        // On a task of its own, since comparing thousands of memories holds this one for a while.
-        // It ends with the set.
-        let mut renewal = JoinSet::new();
-        renewal.spawn(until_lost(
-            lease.clone(),
-            self.conn.clone(),
-            self.functions.clone(),
-            ttl,
-        ));
-        let result = tokio::select! {
-            result = work(&lease) => result,
-            Some(_) = renewal.join_next() => Err(LeaseError::Lost.into()),
-        };
-        renewal.shutdown().await;
-        if let Err(error) = lease.release(&mut conn, &self.functions).await {
-            tracing::debug!(%error, "the lease could not be released; it runs out by itself");
-        }
-        result
-    }
-
     /// What becomes of each candidate, with its position, as the answers come: no group waits for the
     /// answer of another one. A stop ends it at once, whatever is being asked: an answer may take
     /// minutes.
@@ -562,24 +332,6 @@ impl Pipeline {
 
     fn stopped(&self) -> bool {
         self.stations.options.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// Renews a lease again and again; returns when it is lost.
-async fn until_lost(
-    lease: Lease,
-    mut conn: ConnectionManager,
-    functions: Functions,
-    ttl: Duration,
-) {
-    loop {
-        tokio::time::sleep(ttl / 3).await;
-        match lease.renew(&mut conn, &functions, ttl).await {
-            Err(LeaseError::Lost) => return,
-            // Every commit checks the lease on the server; this only saves work.
-            Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
-            Ok(()) => {}
-        }
     }
 }
 
