@@ -13,7 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
-use crate::merge::{Distance, MergeOptions, Pipeline, Stations};
+use crate::merge::{Distance, MergeOptions, Pipeline, RunBy, Stations};
 use crate::store::connect::{self, ConnectOptions, TlsFiles};
 use crate::store::direct::Direct;
 use crate::store::events::Changed;
@@ -351,12 +351,11 @@ pub(super) fn merge_options(settings: &Settings, model: Option<&dyn Embedder>) -
         conflicts: settings.conflicts,
         max_retire: settings.max_retire,
         max_retire_day: settings.max_retire_day,
-        retired_today: None,
         undo_window: settings.undo_window,
         ledger_retention: ledger_retention(settings),
         lease_ttl: settings.lease_ttl,
         llm_concurrency: settings.llm_concurrency,
-        llm_batch: None,
+        run_by: RunBy::Hand,
         ask_again: false,
         run_id: SystemClock.id(),
         stop: Arc::default(),

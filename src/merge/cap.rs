@@ -1,7 +1,7 @@
 //! How many memories may retire by an LLM's word.
 
 use super::draft::{Candidate, Draft};
-use super::{MergeError, Pipeline};
+use super::{MergeError, Pipeline, RunBy};
 
 impl Pipeline {
     /// Memories of a user with `memories` that the LLM's word may retire in one run.
@@ -10,13 +10,13 @@ impl Pipeline {
         let run = options
             .max_retire
             .unwrap_or_else(|| 20.max(memories * 3 / 10));
-        let Some(today) = options.retired_today else {
+        let RunBy::Worker { retired_today, .. } = options.run_by else {
             return run;
         };
         let day = options
             .max_retire_day
             .unwrap_or_else(|| 50.max(memories / 2));
-        run.min(day.saturating_sub(today))
+        run.min(day.saturating_sub(retired_today))
     }
 
     /// The deletion cap, computed before the first LLM call. Lossless merges don't count.

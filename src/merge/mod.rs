@@ -68,7 +68,7 @@ pub use by_hand::{Against, NotTaken};
 pub use commit::Done;
 pub use conflicts::Conflict;
 pub use error::MergeError;
-pub use options::{Conflicts, Distance, MergeOptions, TtlRule, WriteVector};
+pub use options::{Conflicts, Distance, MergeOptions, RunBy, TtlRule, WriteVector};
 pub use quality::Quality;
 pub use stages::{Stage, Stages};
 pub use tend::{LEAST_MEMORY, Tended, Told};

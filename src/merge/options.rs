@@ -53,6 +53,20 @@ pub enum Conflicts {
     Latest,
 }
 
+/// Who runs, and what that bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunBy {
+    /// Somebody by hand: too much to retire by the LLM's word refuses the run.
+    Hand,
+    /// A worker: what is too much waits for a later run.
+    Worker {
+        /// Groups that this run puts to the LLM at most.
+        batch: usize,
+        /// Memories of the user that were retired today.
+        retired_today: usize,
+    },
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
@@ -78,10 +92,8 @@ pub struct MergeOptions {
     pub conflicts: Conflicts,
     /// Memories that an LLM's word may retire in one run; `None` = max(20, 30 % of the user's).
     pub max_retire: Option<usize>,
-    /// The same for a day, of all runs; `None` = max(50, 50 % of the user's).
+    /// The same for a day, of all runs of workers; `None` = max(50, 50 % of the user's).
     pub max_retire_day: Option<usize>,
-    /// Memories of the user that were retired today; `None` = no limit for the day, as by hand.
-    pub retired_today: Option<usize>,
     /// How long a merge can be undone; zero = retired memories are deleted at once.
     pub undo_window: Duration,
     /// How long the record of a merge is kept.
@@ -92,9 +104,8 @@ pub struct MergeOptions {
     pub check_after: bool,
     /// LLM calls under way at once.
     pub llm_concurrency: usize,
-    /// Groups that one run puts to the LLM, and no more memories than `max_retire`; the others wait
-    /// for the next run. `None` = all, and too many refuse the run.
-    pub llm_batch: Option<usize>,
+    /// Who runs.
+    pub run_by: RunBy,
     /// Ask the LLM also about groups that it decided before.
     pub ask_again: bool,
     /// The id of this run, a ULID.
@@ -118,8 +129,7 @@ impl MergeOptions {
             max_memory: _,
             max_retire: _,
             max_retire_day: _,
-            retired_today: _,
-            llm_batch: _,
+            run_by: _,
             ask_again: _,
             // How it is done, and how it is kept.
             pace: _,

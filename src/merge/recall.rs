@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use sha1::{Digest as _, Sha1};
 
-use super::Pipeline;
 use super::draft::{Candidate, Draft};
+use super::{Pipeline, RunBy};
 use crate::memory::Reason;
 
 impl Pipeline {
@@ -24,7 +24,7 @@ impl Pipeline {
         for candidate in std::mem::take(&mut draft.candidates) {
             let question = self.question(draft, &candidate);
             // Unusable answers are asked for again by hand, but not by the worker each time.
-            let by_hand = self.stations.options.llm_batch.is_none();
+            let by_hand = self.stations.options.run_by == RunBy::Hand;
             let stands = |reason: &&Reason| !(by_hand && **reason == Reason::LlmFailed);
             match verdicts.get(&question).filter(stands) {
                 Some(&reason) => {

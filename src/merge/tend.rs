@@ -8,7 +8,7 @@ use sha1::{Digest as _, Sha1};
 use super::draft::Drafted;
 use super::known::Known;
 use super::run::{Ended, Run};
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, Stage};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, RunBy, Stage};
 use crate::memory::{Digest, GroupLeft, Memory, Reason};
 use crate::store::snapshot::Snapshot;
 use crate::store::vetoes::{Veto, vetoes};
@@ -216,9 +216,9 @@ impl Pipeline {
         let mut draft = drafted.draft;
         let recalled = self.recall(&mut draft, &state.verdicts);
         let mut deferred = 0;
-        match self.stations.options.llm_batch {
-            Some(batch) => deferred = self.defer(&mut draft, batch),
-            None => self.check_retirement(&draft)?,
+        match self.stations.options.run_by {
+            RunBy::Worker { batch, .. } => deferred = self.defer(&mut draft, batch),
+            RunBy::Hand => self.check_retirement(&draft)?,
         }
         let candidates = std::mem::take(&mut draft.candidates);
         let question = |candidate| self.question(&draft, candidate);
@@ -256,7 +256,7 @@ impl Pipeline {
         if known == Some(&digest) {
             return Ok((digest, None));
         }
-        if self.stations.options.llm_batch.is_some() {
+        if self.stations.options.run_by != RunBy::Hand {
             self.trim_vetoes(&snapshot).await?;
         }
         let drafted = self.draft_of(snapshot, progress).await?;

@@ -17,7 +17,7 @@ use super::schedule::Cause;
 use super::session::{InHand, Session};
 use super::shared::now_ms;
 use super::user_hash;
-use crate::merge::{MergeError, Pipeline, Tended, Told};
+use crate::merge::{MergeError, Pipeline, RunBy, Tended, Told};
 use crate::store::fleet::{Halt, RunEntry, Running, halt, record_run, server_ms};
 use crate::store::requests::{Queue, Request, Taken, request};
 use crate::store::snapshot::Pace;
@@ -214,8 +214,6 @@ impl Session {
         pipeline.stations.options.pace = Pace::Gentle;
         let retired = Counter::of_day(Spent::Retired, Some(&partition), now);
         let retired = retired.get(&mut conn).await?;
-        pipeline.stations.options.retired_today =
-            Some(usize::try_from(retired).unwrap_or(usize::MAX));
         let batch = self.shared.batch().size();
         let mut means = Means {
             permit: Permit::Free,
@@ -239,7 +237,10 @@ impl Session {
             pipeline.stations.llm = Some(Arc::new(llm.for_run(budget.calls, budget.tokens)));
             means.budget = Some(budget);
         }
-        pipeline.stations.options.llm_batch = Some(means.batch);
+        pipeline.stations.options.run_by = RunBy::Worker {
+            batch: means.batch,
+            retired_today: usize::try_from(retired).unwrap_or(usize::MAX),
+        };
         Ok((pipeline, means))
     }
 

@@ -22,7 +22,7 @@ use memfold::embed::{DEFAULT_MODEL, Embedder, Manifest, Onnx};
 use memfold::eval::run::Cases;
 use memfold::eval::{groups, input, pairs, rate::Rate};
 use memfold::memory::Threshold;
-use memfold::merge::{Conflicts, Distance, MergeOptions, Stations, TtlRule, WriteVector};
+use memfold::merge::{Conflicts, Distance, MergeOptions, RunBy, Stations, TtlRule, WriteVector};
 use memfold::summarize::llm::Llm;
 use serde::{Deserialize, Serialize};
 
@@ -69,13 +69,12 @@ pub(super) fn stations(llm: Option<Arc<Llm>>, embedder: Option<Arc<dyn Embedder>
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,
-        retired_today: None,
         undo_window: Duration::ZERO,
         ledger_retention: Duration::ZERO,
         lease_ttl: Duration::from_secs(60),
         check_after: false,
         llm_concurrency: 4,
-        llm_batch: None,
+        run_by: RunBy::Hand,
         ask_again: false,
         run_id: "run".to_owned(),
         stop: Arc::new(AtomicBool::new(false)),

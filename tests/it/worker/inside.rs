@@ -13,7 +13,9 @@ use memfold::clock::{Clock, SystemClock};
 use memfold::embed::{EmbedError, Embedder, Embedding};
 use memfold::layout::{Options, kind};
 use memfold::memory::Threshold;
-use memfold::merge::{Conflicts, Distance, MergeOptions, Pipeline, Stations, TtlRule, WriteVector};
+use memfold::merge::{
+    Conflicts, Distance, MergeOptions, Pipeline, RunBy, Stations, TtlRule, WriteVector,
+};
 use memfold::store::connect::{ConnectOptions, connect};
 use memfold::store::events::Changed;
 use memfold::store::index::index_facts;
@@ -67,13 +69,12 @@ fn merge_options(means: &Means) -> MergeOptions {
         conflicts: Conflicts::Keep,
         max_retire: None,
         max_retire_day: None,
-        retired_today: None,
         undo_window: Duration::from_secs(3600),
         ledger_retention: Duration::from_secs(86_400),
         lease_ttl: means.lease_ttl.unwrap_or(Duration::from_secs(60)),
         check_after: false,
         llm_concurrency: 4,
-        llm_batch: None,
+        run_by: RunBy::Hand,
         ask_again: false,
         run_id: SystemClock.id(),
         stop: Arc::default(),
