@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sha1::{Digest as _, Sha1};
-
+use super::fingerprint::Fingerprint;
 use super::{Against, Conflicts, MergeError, NotTaken, Pipeline, Report};
 use crate::memory::{Author, GroupLeft, Plan, PlanSource, PlannedMerge, Reason};
 use crate::store::vetoes::{Forbids, Veto, forbid, said_digest, vetoes};
@@ -48,19 +47,14 @@ impl Conflict {
 
 /// The digest of who is in conflict, each pinned as it was read.
 fn name(group: &GroupLeft) -> String {
-    let mut sha = Sha1::new();
-    for part in [&group.partition.user, &group.partition.memory_type] {
-        sha.update(format!("{}:{part}", part.len()));
-    }
+    let mut named = Fingerprint::default();
+    named.add(&group.partition.user);
+    named.add(&group.partition.memory_type);
     for member in &group.members {
-        sha.update(format!(
-            "{}:{}{}",
-            member.key.len(),
-            member.key,
-            member.digest
-        ));
+        named.add(&member.key);
+        named.add(&member.digest.0);
     }
-    format!("{:x}", sha.finalize())
+    named.finish()
 }
 
 impl Pipeline {

@@ -19,6 +19,7 @@ mod decide;
 mod draft;
 mod error;
 mod expiry;
+mod fingerprint;
 mod grouping;
 mod history;
 mod judged;

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use sha1::{Digest as _, Sha1};
-
 use super::draft::{Candidate, Draft};
+use super::fingerprint::Fingerprint;
 use super::{Pipeline, RunBy};
 use crate::memory::Reason;
 
@@ -83,10 +82,12 @@ impl Pipeline {
             &candidate.partition.memory_type,
             &self.stations.options.threshold.value.to_string(),
         ];
-        let mut sha = Sha1::new();
-        for part in asked.into_iter().chain(said.iter().map(String::as_str)) {
-            sha.update(format!("{}:{part}", part.len()));
-        }
-        format!("{:x}", sha.finalize())
+        let mut question = Fingerprint::default();
+        let said = said.iter().map(String::as_str);
+        asked
+            .into_iter()
+            .chain(said)
+            .for_each(|part| question.add(part));
+        question.finish()
     }
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sha1::{Digest as _, Sha1};
-
 use super::draft::Drafted;
+use super::fingerprint::Fingerprint;
 use super::known::Known;
 use super::run::{Ended, Run};
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, RunBy, Stage};
@@ -268,8 +267,8 @@ impl Pipeline {
     fn digest(&self, snapshot: &Snapshot, vetoes: &[Veto]) -> Digest {
         let llm = self.stations.llm.as_deref();
         let (embedder, nli) = (self.stations.embedder.as_ref(), self.stations.nli.as_ref());
-        let mut sha = Sha1::new();
-        let mut add = |part: &str| sha.update(format!("{}:{part}", part.len()));
+        let mut seen = Fingerprint::default();
+        let mut add = |part: &str| seen.add(part);
         add(env!("CARGO_PKG_VERSION"));
         add(llm.map_or("", |llm| llm.model()));
         add(llm.map_or("", |llm| llm.prompt_version()));
@@ -308,7 +307,7 @@ impl Pipeline {
                 "{created_at:?} {said_at:?} {expires_at_ms:?} {pinned}"
             ));
         }
-        Digest(format!("{:x}", sha.finalize()))
+        Digest(seen.finish())
     }
 
     async fn probe(&self, user: &str) -> Result<Option<Probe>, MergeError> {
