@@ -370,6 +370,11 @@ async fn a_decision_follows_its_memories_into_a_merge() {
         web.case.count(&[old.clone(), new.clone()]).await == 1
     })
     .await;
+    // A run is told when it has let go of its user.
+    until("the run is told", async || {
+        web.case.runs().await.iter().any(|run| run.merged > 0)
+    })
+    .await;
     let conflicts = web.get(&path).await.is(200).json()["conflicts"].clone();
     assert_eq!(conflicts.as_array().unwrap().len(), 1, "{conflicts:#}");
     assert_eq!(conflicts[0]["kept"], true, "{conflicts:#}");
