@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 
 use super::codes::{ROUNDING, Row};
 use super::join::{Pass, Rows};
@@ -24,7 +24,7 @@ const LEAST_TURNED: usize = 16_384;
 /// Rows by which that is seen.
 pub(super) const SAMPLE: usize = 512;
 
-/// Rows from which the directions of sketches are taken.
+/// Rows from which the directions of sketches are taken, and others by which they are judged.
 const SAMPLE_FOR_TURNING: usize = 1_024;
 
 /// So many times fewer rows than there are, at least, so that comparing a sample takes a small part
@@ -33,6 +33,9 @@ const FEWER: usize = 8;
 
 /// Lengths of sketches that are tried, of which the last is the greatest.
 const LENGTHS: [usize; 3] = [32, 64, 128];
+
+/// So many times shorter than rows sketches are, at least: the first dimensions do as well as longer ones.
+const SHORTER: usize = 4;
 
 /// How many first dimensions are tried: of so many parts of all.
 pub(super) const PARTS: [usize; 3] = [4, 3, 2];
@@ -174,29 +177,24 @@ struct Plan {
 }
 
 impl Plan {
-    /// Sketches a sample of `used` in each way, and lets them pass each other.
+    /// Sketches a sample of `used` in each way, and lets them pass each other. Directions fit the rows
+    /// that they are taken from better than others, so that others judge them.
     fn new(rows: &Rows<'_>, used: &[usize], threshold: f64) -> Option<Self> {
         if used.len() < LEAST_ROWS {
             return None;
         }
-        let mut bases = firsts(rows.dims);
-        let sample = if used.len() < LEAST_TURNED {
-            sample(rows, used, SAMPLE)
+        let [taken, judging] = if used.len() < LEAST_TURNED {
+            [Array2::zeros((0, rows.dims)), sample(rows, used, SAMPLE)]
         } else {
-            let sample = sample(rows, used, SAMPLE_FOR_TURNING);
-            bases.extend(turned(&sample));
-            sample
+            let both = sample(rows, used, 2 * SAMPLE_FOR_TURNING);
+            [0, 1].map(|first| both.slice(s![first..;2, ..]).to_owned())
         };
         let mut best = (rows.dims as f64, None);
-        for basis in bases {
-            let Some(plan) = Self::on(basis, &sample) else {
+        for basis in firsts(rows.dims).into_iter().chain(turned(&taken)) {
+            let Some(plan) = Self::on(basis, &taken) else {
                 continue;
             };
-            let ones = vec![1.0; sample.nrows()];
-            let sketches = plan.basis.sketches(sample.view(), &ones, &plan.centres);
-            let share = share(rows.kernel, &sketches, floor(threshold, plan.margin));
-            let refining = share * plan.cost_of_refining() * rows.dims as f64;
-            let cost = plan.basis.length() as f64 + refining;
+            let cost = plan.cost(rows.kernel, &judging, threshold);
             if cost < best.0 {
                 best = (cost, Some(plan));
             }
@@ -204,10 +202,19 @@ impl Plan {
         best.1
     }
 
+    /// What a pair of rows costs, in dimensions of codes, if they are like those of a sample.
+    fn cost(&self, kernel: Kernel, sample: &Array2<f32>, threshold: f64) -> f64 {
+        let ones = vec![1.0; sample.nrows()];
+        let sketches = self.basis.sketches(sample.view(), &ones, &self.centres);
+        let share = share(kernel, &sketches, floor(threshold, self.margin));
+        self.basis.length() as f64 + share * self.cost_of_refining() * sample.ncols() as f64
+    }
+
     /// What a product of codes costs where a single pair is tested by the codes of its rows, in
-    /// those where all pairs are (measured). Pairs of which many are in one line cost less.
+    /// those where all pairs are (measured on memories with topics; from 6 there to 28 on sentences).
+    /// Pairs of which many are in one line cost less.
     fn cost_of_refining(&self) -> f64 {
-        if self.centres.is_empty() { 24.0 } else { 12.0 }
+        if self.centres.is_empty() { 60.0 } else { 6.0 }
     }
 
     /// `None` if the basis is bad.
@@ -231,7 +238,7 @@ fn firsts(dims: usize) -> Vec<Basis> {
 
 /// The directions in which a sample is longest, in each length that is tried.
 fn turned(sample: &Array2<f32>) -> Vec<Basis> {
-    let fits = |length: &usize| 2 * length <= sample.ncols();
+    let fits = |&length: &usize| SHORTER * length <= sample.ncols() && length <= sample.nrows();
     let lengths: Vec<usize> = LENGTHS.into_iter().filter(fits).collect();
     let Some(&longest) = lengths.last() else {
         return Vec::new();
@@ -315,8 +322,6 @@ fn later(bits: u64, panel: usize, slot: usize) -> u64 {
 mod tests {
     use std::num::NonZero;
 
-    use ndarray::s;
-
     use super::super::testing::near_rows;
     use super::*;
 
@@ -327,11 +332,13 @@ mod tests {
             let all: Vec<usize> = (0..vectors.nrows()).collect();
             Plan::new(&rows, &all, threshold).map(|plan| plan.basis)
         };
-        let even = |n: usize| near_rows(n, 64, 4);
+        let even = |n: usize| near_rows(n, 128, 4);
         // All that there is is in the last dimensions.
         let late = |n: usize| {
-            let mut vectors = Array2::zeros((n, 64));
-            vectors.slice_mut(s![.., 48..]).assign(&near_rows(n, 16, 4));
+            let mut vectors = Array2::zeros((n, 128));
+            vectors
+                .slice_mut(s![.., 112..])
+                .assign(&near_rows(n, 16, 4));
             vectors
         };
         assert!(matches!(plan(even(LEAST_ROWS), 0.1), Some(Basis::First(_))));
