@@ -2,10 +2,8 @@
 
 use std::sync::LazyLock;
 
-use regex::Captures;
-
 use super::items::{Item, Rest};
-use super::pattern::{Pattern, pattern};
+use super::pattern::{Captures, Pattern, pattern};
 use super::times;
 
 /// Unit of an item that is a calendar date: value `YYYY-MM-DD` with `?` for what is not said.
@@ -134,7 +132,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
             .then(|| date(Some(year), month, day, captures))?
     });
     items.extend(rest.take(&NUMERIC, |captures, _, _| {
-        let words = captures.get(0)?.as_str();
+        let words = captures.whole.as_str();
         Some(vec![Item::new(
             words.replace('.', "/"),
             "numeric date",
@@ -192,7 +190,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
 }
 
 fn read_weekday(captures: &Captures<'_>, before: &str, _: &str) -> Option<Vec<Item>> {
-    let words = captures.get(0)?.as_str();
+    let words = captures.whole.as_str();
     let every = ["every", "every_zh", "plural", "nights"]
         .iter()
         .any(|n| captures.name(n).is_some());
@@ -275,7 +273,7 @@ fn date(
         value.map_or_else(|| "?".repeat(width), |v| format!("{v:0width$}"))
     };
     let value = format!("{}-{}-{}", part(year, 4), part(month, 2), part(day, 2));
-    Some(vec![Item::new(value, DATE, captures.get(0)?.as_str())])
+    Some(vec![Item::new(value, DATE, captures.whole.as_str())])
 }
 
 #[cfg(test)]

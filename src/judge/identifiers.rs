@@ -46,7 +46,7 @@ static UPPER_CODE: LazyLock<Pattern> = LazyLock::new(|| pattern(r"^[A-Z]+[-/]\d+
 /// since they may hold numbers and dates.
 pub(crate) fn take_links(rest: &mut Rest) -> Vec<Item> {
     rest.take(&LINK, |captures, _, _| {
-        let words = captures.get(0)?.as_str();
+        let words = captures.whole.as_str();
         // Of `Mon/Wed/Fri`.
         if words.trim_matches('/').split('/').all(dates::is_weekday) {
             return None;
@@ -62,7 +62,7 @@ pub(crate) fn take_links(rest: &mut Rest) -> Vec<Item> {
 /// Takes codes, versions, phone numbers and mixed-case words out of the text. Run after dates.
 pub(crate) fn take_codes(rest: &mut Rest) -> Vec<Item> {
     rest.take(&CODE, |captures, _, _| {
-        let words = captures.get(0)?.as_str();
+        let words = captures.whole.as_str();
         // Card and phone numbers are written in groups; the groups say nothing.
         let numeric =
             !words.contains(['.', '#', '_']) && !words.contains(|c: char| c.is_alphabetic());

@@ -1,8 +1,6 @@
 //! What guards find in a text, and how the finds of two texts compare.
 
-use regex::Captures;
-
-use super::pattern::Pattern;
+use super::pattern::{Captures, Pattern};
 
 /// What stands in the text where the guards took something out: the `n`th thing taken is this
 /// private-use character plus `n`. No guard matches it.
@@ -136,7 +134,7 @@ impl Rest {
         let mut rest = String::with_capacity(self.text.len());
         let mut done = 0;
         for captures in matches {
-            let Some(all) = captures.get(0) else { continue };
+            let all = captures.whole;
             let (before, after) = (&self.text[..all.start()], &self.text[all.end()..]);
             if let Some(found) = read(&captures, before, after) {
                 let mark = mark(self.taken);

@@ -58,10 +58,10 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         } else {
             "ordinal"
         };
-        Some(vec![Item::new(value, unit, captures.get(0)?.as_str())])
+        Some(vec![Item::new(value, unit, captures.whole.as_str())])
     });
     items.extend(rest.take(&ODD, |captures, _, _| {
-        let words = captures.get(0)?.as_str();
+        let words = captures.whole.as_str();
         Some(vec![Item::new(words, "", words)])
     }));
     items

@@ -80,8 +80,8 @@ fn halves(text: &str) -> String {
         let known = SMALL.iter().position(|w| *w == lower);
         known.or_else(|| lower.parse().ok())
     };
-    let text = PAST.replace_all(text, |captures: &regex::Captures<'_>| {
-        let all = captures[0].to_owned();
+    let text = PAST.replace_all(text, |captures| {
+        let all = captures.whole.as_str().to_owned();
         let Some(hour) = small(&captures["hour"]) else {
             return all;
         };
@@ -91,12 +91,8 @@ fn halves(text: &str) -> String {
             _ => format!("{}:45", (hour + 10) % 12 + 1),
         }
     });
-    let text = HALF.replace_all(&text, |captures: &regex::Captures<'_>| {
-        let get = |name| {
-            captures
-                .name(name)
-                .map_or("", |m: regex::Match<'_>| m.as_str())
-        };
+    let text = HALF.replace_all(&text, |captures| {
+        let get = |name: &str| &captures[name];
         let digit = |c: &str| {
             let value = "一二三四五六七八九十"
                 .chars()
@@ -157,8 +153,8 @@ fn continental(text: &str) -> std::borrow::Cow<'_, str> {
     if !THOUSANDS.is_match(text) || !CONTINENTAL.is_match(text) || ENGLISH_WORD.is_match(text) {
         return text.into();
     }
-    THOUSANDS.replace_all(text, |captures: &regex::Captures<'_>| {
-        captures[0].replace('.', "").replace(',', ".")
+    THOUSANDS.replace_all(text, |captures| {
+        captures.whole.as_str().replace('.', "").replace(',', ".")
     })
 }
 
@@ -166,7 +162,7 @@ fn english_to_digits(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for captures in ENGLISH.captures_iter(text) {
-        let Some(all) = captures.get(0) else { continue };
+        let all = captures.whole;
         let (before, after) = (&text[..all.start()], &text[all.end()..]);
         let replacement = if let Some(number) = captures.name("number") {
             english_number(number.as_str(), before, after)

@@ -1,46 +1,103 @@
 //! Regular expressions in two widths.
 //!
 //! Most memories are ASCII. For these a pattern is narrowed: what only other characters match is
-//! left out, so that it is compiled in a tenth of the time and searched without the tables of
+//! left out, so that it is compiled in a small part of the time and searched without the tables of
 //! Unicode. On texts of the narrow alphabet both widths match the same, group by group.
 
+use std::borrow::Cow;
+use std::ops::{Index, Range};
 use std::sync::LazyLock;
 
-use regex::{Captures, Match, Matches, Replacer};
+use regex_automata::Span;
+use regex_automata::meta::{self, Regex};
+use regex_automata::util::captures;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
 use super::items::is_mark;
 
 /// A pattern that is written in this crate. Only the widths that are used are compiled.
 pub(crate) struct Pattern {
-    narrow: LazyLock<regex::Regex, Source>,
-    wide: LazyLock<regex::Regex, Source>,
+    narrow: LazyLock<Regex, Source>,
+    wide: LazyLock<Regex, Source>,
 }
 
-type Source = Box<dyn FnOnce() -> regex::Regex + Send>;
+type Source = Box<dyn FnOnce() -> Regex + Send>;
 
 /// A pattern of the guards.
 pub(crate) fn pattern(source: &str) -> Pattern {
     let [narrow, wide] = [source.to_owned(), source.to_owned()];
     Pattern {
-        narrow: LazyLock::new(Box::new(move || {
-            compiled(&narrowed(&parsed(&narrow)).to_string())
-        })),
-        wide: LazyLock::new(Box::new(move || compiled(&wide))),
+        narrow: LazyLock::new(Box::new(move || compiled(&narrowed(&parsed(&narrow))))),
+        wide: LazyLock::new(Box::new(move || compiled(&parsed(&wide)))),
     }
 }
 
-fn compiled(source: &str) -> regex::Regex {
-    regex::Regex::new(source).expect("the patterns of the guards are valid")
+/// Compiles an expression, within the limits that the crate `regex` has. That one takes only text, and
+/// to parse once more what was narrowed takes longer than to compile it.
+fn compiled(hir: &Hir) -> Regex {
+    let limits = meta::Config::new()
+        .nfa_size_limit(Some(10 << 20))
+        .hybrid_cache_capacity(2 << 20);
+    let regex = Regex::builder().configure(limits).build_from_hir(hir);
+    regex.expect("the patterns of the guards are not too large")
 }
 
 fn parsed(source: &str) -> Hir {
     regex_syntax::parse(source).expect("the patterns of the guards are valid")
 }
 
+/// A place in a text that a pattern, or a group of it, matches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Match<'t> {
+    text: &'t str,
+    span: Span,
+}
+
+impl<'t> Match<'t> {
+    pub(crate) fn as_str(self) -> &'t str {
+        &self.text[self.range()]
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.span.range()
+    }
+
+    pub(crate) fn start(self) -> usize {
+        self.span.start
+    }
+
+    pub(crate) fn end(self) -> usize {
+        self.span.end
+    }
+}
+
+/// What a pattern and its groups match.
+#[derive(Debug)]
+pub(crate) struct Captures<'t> {
+    pub(crate) whole: Match<'t>,
+    groups: captures::Captures,
+}
+
+impl<'t> Captures<'t> {
+    /// The group of a name, if it takes part in the match.
+    pub(crate) fn name(&self, name: &str) -> Option<Match<'t>> {
+        let span = self.groups.get_group_by_name(name)?;
+        Some(Match { span, ..self.whole })
+    }
+}
+
+impl Index<&str> for Captures<'_> {
+    type Output = str;
+
+    /// What the group of a name matches, nothing where it takes no part.
+    fn index(&self, name: &str) -> &str {
+        self.name(name).map_or("", |found| found.as_str())
+    }
+}
+
 impl Pattern {
     /// The width for a text.
-    fn of(&self, text: &str) -> &regex::Regex {
+    fn of(&self, text: &str) -> &Regex {
         if text.is_ascii() || text.chars().all(is_narrow) {
             #[cfg(test)]
             self.check(text);
@@ -53,20 +110,18 @@ impl Pattern {
     /// Both widths match the same in every text that any test of this crate lets the judge read.
     #[cfg(test)]
     fn check(&self, text: &str) {
-        let groups = |regex: &regex::Regex| -> Vec<Vec<(Option<String>, String)>> {
-            let named = |captures: Captures<'_>| {
-                let names = regex.capture_names().map(|name| name.map(str::to_owned));
-                let found = names.zip(captures.iter());
-                let mut found: Vec<_> = found
-                    .filter_map(|(name, group)| Some((name, group?.as_str().to_owned())))
-                    .filter(|(name, _)| name.is_some())
+        let groups = |regex: &Regex| -> Vec<Vec<(Option<String>, Range<usize>)>> {
+            let named = |found: captures::Captures| {
+                let names = found
+                    .group_info()
+                    .pattern_names(regex_automata::PatternID::ZERO);
+                let groups = names.zip(found.iter()).enumerate();
+                let mut groups: Vec<_> = groups
+                    .filter(|(group, (name, _))| *group == 0 || name.is_some())
+                    .filter_map(|(_, (name, span))| Some((name.map(str::to_owned), span?.range())))
                     .collect();
-                found.sort();
-                found.push((
-                    None,
-                    format!("{:?}", captures.get(0).map(|all| all.range())),
-                ));
-                found
+                groups.sort_by(|x, y| x.0.cmp(&y.0));
+                groups
             };
             regex.captures_iter(text).map(named).collect()
         };
@@ -78,37 +133,54 @@ impl Pattern {
     }
 
     pub(crate) fn find<'t>(&self, text: &'t str) -> Option<Match<'t>> {
-        self.of(text).find(text)
+        let span = self.of(text).find(text)?.span();
+        Some(Match { text, span })
     }
 
-    pub(crate) fn find_iter<'r, 't>(&'r self, text: &'t str) -> Matches<'r, 't> {
-        self.of(text).find_iter(text)
+    pub(crate) fn find_iter<'t>(&self, text: &'t str) -> impl Iterator<Item = Match<'t>> {
+        let found = self.of(text).find_iter(text);
+        found.map(move |found| Match {
+            text,
+            span: found.span(),
+        })
     }
 
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.matching(text)?.captures(text)
+        self.captures_iter(text).next()
     }
 
     pub(crate) fn captures_iter<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
-        let regex = self.matching(text).into_iter();
-        regex.flat_map(move |regex| regex.captures_iter(text))
+        // Most texts match few patterns, and to look for a match needs no room for groups.
+        let regex = Some(self.of(text)).filter(|regex| regex.is_match(text));
+        let found = regex
+            .into_iter()
+            .flat_map(move |regex| regex.captures_iter(text));
+        found.filter_map(move |groups| {
+            let span = groups.get_match()?.span();
+            let whole = Match { text, span };
+            Some(Captures { whole, groups })
+        })
     }
 
+    /// The text with what `by` makes of each match in its place.
     pub(crate) fn replace_all<'t>(
         &self,
         text: &'t str,
-        by: impl Replacer,
-    ) -> std::borrow::Cow<'t, str> {
-        match self.matching(text) {
-            Some(regex) => regex.replace_all(text, by),
-            None => text.into(),
+        mut by: impl FnMut(&Captures<'t>) -> String,
+    ) -> Cow<'t, str> {
+        let mut matches = self.captures_iter(text).peekable();
+        if matches.peek().is_none() {
+            return text.into();
         }
-    }
-
-    /// The width for a text that it matches. Most texts match few patterns, and to look for a match
-    /// needs no room for groups.
-    fn matching(&self, text: &str) -> Option<&regex::Regex> {
-        Some(self.of(text)).filter(|regex| regex.is_match(text))
+        let mut replaced = String::with_capacity(text.len());
+        let mut done = 0;
+        for captures in matches {
+            replaced.push_str(&text[done..captures.whole.start()]);
+            replaced.push_str(&by(&captures));
+            done = captures.whole.end();
+        }
+        replaced.push_str(&text[done..]);
+        replaced.into()
     }
 }
 
@@ -195,14 +267,11 @@ mod tests {
             (r"(?P<a>年)|(?P<b>x)", r"(?P<b>x)"),
             (r"a(?:每|x)?b", r"ax?b"),
         ] {
-            let narrow = regex::Regex::new(&narrowed(&parsed(source)).to_string()).unwrap();
-            let expected = regex::Regex::new(expected).unwrap();
+            let narrow = compiled(&narrowed(&parsed(source)));
+            let expected = compiled(&parsed(expected));
             for text in ["K km kilo.", "5h 12", "x", "axb ab", "k\u{F0000}km x5h"] {
-                let found = |regex: &regex::Regex| -> Vec<String> {
-                    regex
-                        .find_iter(text)
-                        .map(|m| m.as_str().to_owned())
-                        .collect()
+                let found = |regex: &Regex| -> Vec<Range<usize>> {
+                    regex.find_iter(text).map(|found| found.range()).collect()
                 };
                 assert_eq!(found(&narrow), found(&expected), "{source} {text}");
             }

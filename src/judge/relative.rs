@@ -56,7 +56,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
     let mut items = Vec::new();
     for (pattern, unit) in [(&ANCHOR, ANCHORED), (&VAGUE_WORD, VAGUE)] {
         items.extend(rest.take(pattern, |captures, before, _| {
-            let words = captures.get(0)?.as_str();
+            let words = captures.whole.as_str();
             // 晚上周日 is "Sunday evening", not "last week".
             if words.starts_with(['上', '下'])
                 && before.ends_with(|c| "晚早路网線线楼樓地天手身以加马午".contains(c))

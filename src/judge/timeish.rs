@@ -119,7 +119,7 @@ fn clauses(rest: &str) -> Vec<&str> {
     let mut clauses = Vec::new();
     let mut start = 0;
     for border in BORDER.find_iter(rest) {
-        if border.len() > 3 && rest[border.end()..].starts_with(is_mark) {
+        if border.as_str().len() > 3 && rest[border.end()..].starts_with(is_mark) {
             continue;
         }
         clauses.push(&rest[start..border.start()]);

@@ -60,7 +60,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         // `1.30 pm` must not start inside `11.30`.
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.' || c == ':');
         (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str()))
+            .then(|| time(hour, minute, captures.whole.as_str()))
             .flatten()
     });
     items.extend(rest.take(&CLOCK, |captures, before, _| {
@@ -68,7 +68,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         let minute = captures.name("minute")?.as_str().parse().ok()?;
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.' || c == ':');
         let mut items = (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str()))
+            .then(|| time(hour, minute, captures.whole.as_str()))
             .flatten()?;
         if let Some(second) = captures.name("second") {
             items[0].value.push_str(&format!(":{}", second.as_str()));
@@ -95,7 +95,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         };
         let inside = before.ends_with(|c: char| c.is_ascii_digit() || c == '.');
         (!inside)
-            .then(|| time(hour, minute, captures.get(0)?.as_str()))
+            .then(|| time(hour, minute, captures.whole.as_str()))
             .flatten()
     }));
     items.extend(rest.take(&NAMED, |captures, _, _| {
@@ -104,7 +104,7 @@ pub(crate) fn take(rest: &mut Rest) -> Vec<Item> {
         } else {
             0
         };
-        time(hour, 0, captures.get(0)?.as_str())
+        time(hour, 0, captures.whole.as_str())
     }));
     items
 }
@@ -136,7 +136,7 @@ pub(crate) fn take_parts(rest: &mut Rest) -> Vec<Item> {
         Some(vec![Item::new(
             part,
             "part of day",
-            captures.get(0)?.as_str(),
+            captures.whole.as_str(),
         )])
     })
 }

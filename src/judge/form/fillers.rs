@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use crate::judge::pattern::{Pattern, pattern};
+use crate::judge::pattern::{Captures, Pattern, pattern};
 
 /// What frames a fact at the start of a text: `it should be kept in mind that`.
 const FRAME: &str = r"
@@ -75,7 +75,9 @@ static ASAP: LazyLock<Pattern> = LazyLock::new(|| pattern(r"(?i)\bas soon as pos
 
 /// A text in comparison form (of its characters) without its fillers.
 pub(crate) fn stripped(text: &str) -> String {
-    let mut text = ASAP.replace_all(text.trim(), "ASAP").into_owned();
+    let mut text = ASAP
+        .replace_all(text.trim(), |_| "ASAP".to_owned())
+        .into_owned();
     loop {
         let before = text.len();
         if let Some(found) = [&LATIN_START, &HAN_START]
@@ -88,16 +90,12 @@ pub(crate) fn stripped(text: &str) -> String {
             .iter()
             .find_map(|p| p.captures(&text));
         if let Some(captures) = end.filter(|found| !is_mentioned(&text, found)) {
-            let get = |name| {
-                captures
-                    .name(name)
-                    .map_or("", |m: regex::Match<'_>| m.as_str())
-            };
+            let get = |name: &str| &captures[name];
             // 啦 is 了 with a sigh; 吧 is a doubt, 嘛 may ask, and both stay.
-            let end = captures.get(0).map_or("", |m| m.as_str());
+            let end = captures.whole.as_str();
             let ended = if end.contains('啦') { "了" } else { "" };
             let kept = format!("{}{ended}{}", get("word"), get("stop"));
-            let at = captures.get(0).map_or(text.len(), |m| m.start());
+            let at = captures.whole.start();
             text.replace_range(at.., &kept);
         }
         // 其实验室 is a laboratory.
@@ -120,10 +118,8 @@ pub(crate) fn stripped(text: &str) -> String {
 }
 
 /// Whether the words at the end are spoken of: `says please and thanks`.
-fn is_mentioned(text: &str, found: &regex::Captures<'_>) -> bool {
-    let before = found
-        .get(0)
-        .map_or("", |m| text.get(..m.start()).unwrap_or_default());
+fn is_mentioned(text: &str, found: &Captures<'_>) -> bool {
+    let before = &text[..found.whole.start()];
     let word = before
         .rsplit(char::is_whitespace)
         .next()
