@@ -47,8 +47,7 @@ pub struct CustomOptions {
 #[derive(Clone, Debug)]
 struct Custom {
     fields: Redisvl,
-    key: Option<KeyShape>,
-    rules: Vec<(String, Rule)>,
+    options: CustomOptions,
 }
 
 impl Custom {
@@ -70,8 +69,7 @@ impl Custom {
         let fields = RedisvlFields::of(options);
         Ok(Self {
             fields: Redisvl::with(&fields, facts, options.naive_zone.clone(), ways)?,
-            key: custom.key.clone(),
-            rules: custom.rules.clone(),
+            options: custom.clone(),
         })
     }
 }
@@ -86,7 +84,8 @@ impl Layout for Custom {
     }
 
     fn is_own_key(&self, key: &str) -> bool {
-        self.key.as_ref().is_none_or(|shape| shape.matches(key))
+        let shape = self.options.key.as_ref();
+        shape.is_none_or(|shape| shape.matches(key))
     }
 
     fn vector_field(&self) -> &str {
@@ -94,16 +93,20 @@ impl Layout for Custom {
     }
 
     fn fields(&self) -> Vec<FieldUse> {
-        let rules = self.rules.iter();
+        let rules = self.options.rules.iter();
         let rules =
             rules.map(|(name, rule)| FieldUse::new("rules", name, false, *rule != Rule::Keep));
         self.fields.fields().into_iter().chain(rules).collect()
     }
 
+    fn rules(&self) -> String {
+        format!("{:?}", self.options)
+    }
+
     fn read(&self, key: &str, stored: &Stored) -> Result<Reading, NotRead> {
         let reading = self.fields.read(key, stored)?;
         let user = &reading.memory.partition.user;
-        match &self.key {
+        match &self.options.key {
             Some(shape) if !shape.matches_for(key, user) => Err(NotRead {
                 user: Some(user.clone()),
                 ..not_read(

@@ -345,6 +345,12 @@ pub trait Layout: Send + Sync {
     /// The fields that are read, and which of them a merge rewrites.
     fn fields(&self) -> Vec<FieldUse>;
 
+    /// What else its settings say of how memories are read and merged: another text where they say
+    /// something else.
+    fn rules(&self) -> String {
+        String::new()
+    }
+
     /// Reads one memory.
     ///
     /// # Errors

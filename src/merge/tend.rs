@@ -281,6 +281,7 @@ impl Pipeline {
             add(field.role);
             add(&field.name);
         }
+        add(&self.layout.rules());
         let mut undone: Vec<&str> = vetoes.iter().map(|v| v.merge_id.as_str()).collect();
         undone.sort_unstable();
         undone.into_iter().for_each(&mut add);

@@ -156,6 +156,27 @@ fn each_field_is_merged_by_its_rule() {
 }
 
 #[test]
+fn another_rule_or_form_is_told_apart() {
+    let rules = |change: fn(&mut CustomOptions)| {
+        let mut options = options();
+        change(&mut options.custom);
+        let facts = facts(Storage::Json);
+        Custom::new(&options, &facts).unwrap().rules()
+    };
+    let as_before = rules(|_| {});
+    assert_eq!(rules(|_| {}), as_before);
+    let changes: [fn(&mut CustomOptions); 4] = [
+        |custom| custom.rules[1].1 = Rule::Keep,
+        |custom| custom.created_at = TimeForm::Millis,
+        |custom| custom.metadata = MetadataForm::Auto,
+        |custom| custom.key = None,
+    ];
+    for change in changes {
+        assert_ne!(rules(change), as_before);
+    }
+}
+
+#[test]
 fn a_rule_that_cannot_be_kept_leaves_the_group() {
     let documents = [note(1, "a", 1, "soon"), note(2, "a", 1, "later")];
     let error = merged(&layout(), &documents).unwrap_err();
