@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 
 use super::ask::Asked;
-use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report};
+use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, vetoed};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
 use crate::store::vetoes::{self, Veto};
 use crate::store::{Lease, Neighbours, Retire, Storage};
@@ -174,24 +174,33 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lets what people keep apart stay apart, also where memfold merges one of it with another.
-    async fn carry_vetoes(&mut self, merge: &PlannedMerge) -> Result<(), MergeError> {
+    /// Lets what people keep apart stay apart, also where memfold merges one of it with another. The
+    /// veto that forbids this merge, or one of fewer memories, is returned.
+    ///
+    /// A veto on exactly this group is looked for once more by the commit itself.
+    async fn carry_vetoes(&mut self, merge: &PlannedMerge) -> Result<Option<Veto>, MergeError> {
         let conn = &mut self.pipeline.conn.clone();
         let partition = self.pipeline.partition(&merge.partition.user);
         if self.vetoes.is_none() {
             self.vetoes = Some(vetoes::vetoes(conn, &partition).await?);
         }
         let vetoes = self.vetoes.as_deref().unwrap_or_default();
-        Ok(vetoes::follow(conn, &partition, vetoes, merge).await?)
+        if let Some(veto) = vetoed::of(merge, vetoes) {
+            return Ok(Some(veto.clone()));
+        }
+        vetoes::follow(conn, &partition, vetoes, merge).await?;
+        Ok(None)
     }
 
     async fn commit(&mut self, merge: PlannedMerge) -> Result<(), MergeError> {
-        self.carry_vetoes(&merge).await?;
-        match self
-            .pipeline
-            .commit(self.lease, &self.ground, &merge)
-            .await?
-        {
+        let committed = match self.carry_vetoes(&merge).await? {
+            Some(veto) => Err((Reason::Vetoed, vetoed::why_not(&veto))),
+            None => {
+                let commit = self.pipeline.commit(self.lease, &self.ground, &merge);
+                commit.await?
+            }
+        };
+        match committed {
             Ok(done) => {
                 tracing::info!(
                     merge.id = %done.merge_id,

@@ -75,8 +75,17 @@ impl Draft {
     }
 }
 
+/// The veto on a merge, or on one of fewer of its sources.
+pub(super) fn of<'v>(merge: &PlannedMerge, vetoes: &'v [Veto]) -> Option<&'v Veto> {
+    let sources = merge.sources.iter();
+    let said = sources
+        .map(|source| (source.key.as_str(), said_digest(&source.text)))
+        .collect();
+    vetoes.iter().find(|veto| veto.is_within(&said))
+}
+
 /// What a veto says to those who see the group again.
-fn why_not(veto: &Veto) -> String {
+pub(super) fn why_not(veto: &Veto) -> String {
     let why = match &veto.reason {
         Some(reason) => format!("a person keeps these apart: {reason}"),
         None => "this merge was undone, or forbidden in a review".to_owned(),

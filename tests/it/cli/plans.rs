@@ -159,6 +159,30 @@ async fn a_memory_edited_between_plan_and_apply_keeps_its_group() {
 }
 
 #[tokio::test]
+async fn what_was_kept_apart_between_plan_and_apply_stays_apart_in_larger_groups_too() {
+    let mut world = World::new().await;
+    world.put_twins("alice", "Ana", 0).await;
+    world
+        .put("Ana3", &twin("alice", "Ana likes tea!", 0, 4))
+        .await;
+    let before = world.memories().await;
+    let plan = plan(&world);
+    assert_eq!(list(&plan["users"][0]["merges"][0]["sources"]).len(), 3);
+    // The first two alone are merged, and that is undone.
+    let () = world.command(&["RENAME", "memory:Ana3", "aside"]).await;
+    let report = world.merge("alice");
+    world.run(&["undo", "--run", run_id(&report)]).ends(0);
+    let () = world.command(&["RENAME", "aside", "memory:Ana3"]).await;
+    let done = world.run(&["apply", "plan.json"]).ends(4);
+    done.shows(&["left alone: vetoed"]);
+    assert_eq!(world.memories().await, before);
+    let id = report["merged"][0]["merge_id"].as_str().unwrap();
+    world.run(&["undo", "--lift-veto", id]).ends(0);
+    world.run(&["apply", "plan.json"]).ends(0);
+    assert_eq!(world.memories().await.len(), 1);
+}
+
+#[tokio::test]
 async fn an_expiry_set_between_plan_and_apply_keeps_its_group() {
     let mut world = World::new().await;
     let [first, _] = world.put_twins("alice", "Ana", 0).await;
