@@ -52,7 +52,8 @@ fn index(table: &[&[&str]], name: &str) -> Option<usize> {
 
 /// Whether a word is a day of the week, as a whole or shortened.
 pub(crate) fn is_weekday(word: &str) -> bool {
-    index(WEEKDAYS, word).is_some()
+    // These two are words of their own, and no days but among others.
+    ["Sat", "Sun"].contains(&word) || index(WEEKDAYS, word).is_some()
 }
 
 /// `2024-05-14`, `2024-05-14T10:00`, `2024/5/14`, `2024年5月14日`.

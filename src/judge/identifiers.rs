@@ -47,15 +47,10 @@ static UPPER_CODE: LazyLock<Pattern> = LazyLock::new(|| pattern(r"^[A-Z]+[-/]\d+
 pub(crate) fn take_links(rest: &mut Rest) -> Vec<Item> {
     rest.take(&LINK, |captures, _, _| {
         let words = captures.whole.as_str();
+        let link = words.trim_end_matches(['.', ',', '!', '?', ';', ':']);
         // Of `Mon/Wed/Fri`.
-        if words.trim_matches('/').split('/').all(dates::is_weekday) {
-            return None;
-        }
-        Some(vec![Item::new(
-            words.trim_end_matches(['.', ',', '!', '?', ';', ':']),
-            "",
-            words,
-        )])
+        let days = link.trim_matches('/').split('/').all(dates::is_weekday);
+        (!days).then(|| vec![Item::new(link, "", words)])
     })
 }
 
@@ -161,6 +156,7 @@ mod tests {
             ),
             ("stored in /var/lib/redis today", &["/var/lib/redis"]),
             ("gym on Mon/Wed/Fri", &[]),
+            ("swims on Tue/Sat/Sun.", &[]),
             (
                 "uses GPT-4 and B2 level, 192.168.0.1",
                 &["GPT-4", "B2", "192.168.0.1"],
