@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use memfold::store::{CommitError, Committed, Functions, Lease, LeaseError};
+use memfold::store::{
+    CommitError, Committed, Functions, Lease, LeaseError, compared, remember_compared,
+};
 use redis::aio::ConnectionManager;
 
 use crate::support::merging::{Case, KINDS, VECTOR};
@@ -129,4 +131,30 @@ async fn a_lost_library_is_loaded_again() {
     acquire(&mut case, "a", TTL).await.unwrap();
     let functions = Functions::load(&mut case.con).await.unwrap();
     assert_eq!(functions.wrapper(), case.functions.wrapper());
+}
+
+#[tokio::test]
+async fn what_was_compared_is_remembered_under_the_lease_and_nothing_depends_on_it() {
+    let [kind, ..] = KINDS;
+    let mut case = Case::new(kind).await;
+    let lease = acquire(&mut case, "a", TTL).await.unwrap();
+    assert_eq!(compared(&mut case.con, "alice").await.unwrap(), None);
+    for bytes in [&b"once"[..], b"again"] {
+        let (con, functions) = (&mut case.con, &case.functions);
+        remember_compared(con, functions, &lease, "alice", bytes, TTL)
+            .await
+            .unwrap();
+        let known = compared(con, "alice").await.unwrap();
+        assert_eq!(known.as_deref(), Some(bytes));
+        // Something else in its place is no knowledge, and no error.
+        let keys: Vec<String> = redis::cmd("KEYS")
+            .arg("memfold:compared:*")
+            .query_async(con)
+            .await
+            .unwrap();
+        redis::cmd("DEL").arg(&keys).exec_async(con).await.unwrap();
+        let mut push = redis::cmd("RPUSH");
+        push.arg(&keys).arg("x").exec_async(con).await.unwrap();
+        assert_eq!(compared(con, "alice").await.unwrap(), None);
+    }
 }
