@@ -10,10 +10,13 @@ use super::reply::{self, Row};
 
 /// Rows a page: other clients of the server wait for one page at most.
 const PAGE: usize = 1000;
+
 /// What the server may spend on a page. A timeout is an error, never a short answer.
 const TIMEOUT_MS: usize = 20_000;
+
 /// How long the server keeps a cursor that nobody reads, should this process die.
 const CURSOR_IDLE_MS: usize = 60_000;
+
 /// The aggregation of what a query finds.
 pub(super) fn aggregate(index: &str, query: &str) -> Cmd {
     let mut command = redis::cmd("FT.AGGREGATE");

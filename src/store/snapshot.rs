@@ -128,8 +128,9 @@ pub struct ReadOptions<'a> {
 /// Reads all memories of `user`, unless planning for them would take more memory than it may.
 ///
 /// # Errors
-/// As [`snapshot`], and [`StoreError::TooLarge`]: before any of them is read where the index knows
-/// whose they are.
+/// As [`snapshot`], and [`StoreError::TooLarge`]: before any of them is read if those that the index
+/// gives for the user are too many, else when all were read. (An index that folds case gives those of
+/// `Alice` for `alice` as well. To refuse both is safe, and to read either for nothing takes long.)
 pub async fn snapshot_within(
     conn: &mut ConnectionManager,
     facts: &IndexFacts,
