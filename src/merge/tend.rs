@@ -272,7 +272,11 @@ impl Pipeline {
         add(env!("CARGO_PKG_VERSION"));
         add(llm.map_or("", |llm| llm.model()));
         add(llm.map_or("", |llm| llm.prompt_version()));
+        let (unknown, tolerance) = embedder.map_or((0.0, 0.0), |model| {
+            (model.unknown_limit(), model.match_tolerance())
+        });
         add(&embedder.map_or(String::new(), |model| model.identity()));
+        add(&format!("{unknown} {tolerance}"));
         add(&nli.map_or(String::new(), |nli| nli.identity()));
         add(&self.stations.options.deciding());
         // Another vector may be read from the same bytes.
