@@ -170,7 +170,7 @@ fn grapheme_columns(grapheme: &str) -> usize {
 }
 
 /// Lines of at most `room` columns, broken after spaces where there are any, else between grapheme
-/// clusters, as Chinese has none.
+/// clusters, as Chinese has none. A cluster that is wider is a line of its own.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -348,6 +348,8 @@ mod tests {
             ["用户喜欢", "靠窗的座", "位"]
         );
         assert_eq!(wrap("", 8), [""]);
+        // A Han character with a mark that takes room: three columns, and one cluster.
+        assert_eq!(wrap("𫠠𑧑a", 2), ["𫠠𑧑", "a"]);
     }
 
     proptest! {
@@ -355,7 +357,8 @@ mod tests {
         fn wrapped_text_is_all_there_and_fits(text in any::<String>(), room in 2usize..60) {
             let escaped = escape(&text);
             let lines = wrap(&escaped, room);
-            prop_assert!(lines.iter().all(|line| columns(line) <= room), "{lines:?}");
+            let fits = |line: &String| columns(line) <= room || line.graphemes(true).count() == 1;
+            prop_assert!(lines.iter().all(fits), "{lines:?}");
             let letters = |text: &str| -> String {
                 text.chars().filter(|c| !c.is_whitespace()).collect()
             };
