@@ -1,11 +1,9 @@
 //! Old values and new ones of one user: listed, and decided one by one.
 
-use std::collections::BTreeMap;
-
 use super::fingerprint::Fingerprint;
-use super::{Against, Conflicts, MergeError, NotTaken, Pipeline, Report};
+use super::{Against, Conflicts, MergeError, NotTaken, Pipeline, Report, vetoed};
 use crate::memory::{Author, GroupLeft, Plan, PlanSource, PlannedMerge, Reason};
-use crate::store::vetoes::{Forbids, Veto, forbid, said_digest, vetoes};
+use crate::store::vetoes::{Forbids, Veto, forbid, vetoes};
 
 /// Two or more memories that contradict each other, or of which one overtook another.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -20,14 +18,9 @@ pub struct Conflict {
 
 impl Conflict {
     fn of(group: GroupLeft, vetoes: &[Veto]) -> Self {
-        let said = group
-            .members
-            .iter()
-            .map(|s| (s.key.as_str(), said_digest(&s.text)))
-            .collect::<BTreeMap<_, _>>();
         Self {
             id: name(&group),
-            kept: vetoes.iter().any(|veto| veto.is_within(&said)),
+            kept: vetoed::of(&group.members, vetoes).is_some(),
             group,
         }
     }

@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
             self.vetoes = Some(vetoes::vetoes(conn, &partition).await?);
         }
         let vetoes = self.vetoes.as_deref().unwrap_or_default();
-        if let Some(veto) = vetoed::of(merge, vetoes) {
+        if let Some(veto) = vetoed::of(&merge.sources, vetoes) {
             return Ok(Some(veto.clone()));
         }
         vetoes::follow(conn, &partition, vetoes, merge).await?;

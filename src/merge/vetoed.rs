@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::draft::Draft;
 use super::judged::Part;
 use super::{MergeError, Pipeline};
-use crate::memory::{Digest, PlannedMerge, Reason};
+use crate::memory::{Digest, PlanSource, PlannedMerge, Reason};
 use crate::store::snapshot::Snapshot;
 use crate::store::vetoes::{self, Veto, said_digest, vetoes};
 
@@ -26,10 +26,7 @@ impl Pipeline {
 
     /// Drops the user's vetoes whose members are gone or say something else.
     pub(super) async fn trim_vetoes(&self, snapshot: &Snapshot) -> Result<(), MergeError> {
-        let memories = snapshot.memories.iter();
-        let said = memories
-            .map(|m| (m.key.as_str(), said_digest(&m.text)))
-            .collect();
+        let said = said(snapshot.memories.iter().map(|m| (&*m.key, &*m.text)));
         let set = vetoes::set_of(&self.partition(&snapshot.user));
         let conn = &mut self.conn.clone();
         let window = self.stations.options.undo_window;
@@ -43,8 +40,8 @@ impl Draft {
         let mut candidates = std::mem::take(&mut self.candidates);
         let mut left = Vec::new();
         let mut is_vetoed = |rows: Vec<usize>| {
-            let said = self.said(&rows);
-            let vetoed = vetoes.iter().find(|veto| veto.is_within(&said));
+            let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
+            let vetoed = first(vetoes, memories.map(|m| (&*m.key, &*m.text)));
             if let Some(veto) = vetoed {
                 left.push(self.left(rows, Reason::Vetoed, why_not(veto), Vec::new()));
             }
@@ -61,27 +58,31 @@ impl Draft {
         self.plan.groups_left.extend(left);
     }
 
-    /// What the memories at `rows` say, by key.
-    fn said(&self, rows: &[usize]) -> BTreeMap<&str, Digest> {
-        let memories = rows.iter().map(|&row| &self.snapshot.memories[row]);
-        memories
-            .map(|m| (m.key.as_str(), said_digest(&m.text)))
-            .collect()
-    }
-
     fn rows_by_key(&self) -> HashMap<&str, usize> {
         let memories = self.snapshot.memories.iter().enumerate();
         memories.map(|(row, m)| (m.key.as_str(), row)).collect()
     }
 }
 
-/// The veto on a merge, or on one of fewer of its sources.
-pub(super) fn of<'v>(merge: &PlannedMerge, vetoes: &'v [Veto]) -> Option<&'v Veto> {
-    let sources = merge.sources.iter();
-    let said = sources
-        .map(|source| (source.key.as_str(), said_digest(&source.text)))
-        .collect();
+/// The veto that keeps these memories apart, or some of them.
+pub(super) fn of<'v>(sources: &[PlanSource], vetoes: &'v [Veto]) -> Option<&'v Veto> {
+    first(vetoes, sources.iter().map(|s| (&*s.key, &*s.text)))
+}
+
+/// The first veto within memories of these keys and texts.
+fn first<'v, 'm>(
+    vetoes: &'v [Veto],
+    memories: impl Iterator<Item = (&'m str, &'m str)>,
+) -> Option<&'v Veto> {
+    let said = said(memories);
     vetoes.iter().find(|veto| veto.is_within(&said))
+}
+
+/// What memories of these keys and texts say, by key.
+fn said<'m>(memories: impl Iterator<Item = (&'m str, &'m str)>) -> BTreeMap<&'m str, Digest> {
+    memories
+        .map(|(key, text)| (key, said_digest(text)))
+        .collect()
 }
 
 /// What a veto says to those who see the group again.
