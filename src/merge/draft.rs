@@ -1,5 +1,6 @@
 //! From the snapshot to decisions: what is lossless, what an LLM must decide, what stays.
 
+use std::num::NonZero;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use ndarray::ArrayView2;
 
 use super::ask::Vectored;
 use super::judged::Part;
-use super::known::{Id, Known};
+use super::known::{self, Id, Known};
 use super::space::{self, Space};
 use super::{MergeError, PLAN_VERSION, Pipeline, Progress, Stage, Stations};
 use crate::group::{self, Compared};
@@ -46,8 +47,8 @@ pub(super) struct Drafted {
     pub(super) draft: Draft,
     /// What was remembered of the comparison before.
     pub(super) known: Known,
-    /// The memories as they were compared, by row; empty where remembering is not worth it.
-    pub(super) ids: Vec<Id>,
+    /// The memories as they were compared, by row, where anything was known of them.
+    pub(super) ids: Option<Vec<Id>>,
     pub(super) compared: Compared,
     /// When the groups were known and their judging began.
     pub(super) grouped_at: Instant,
@@ -56,11 +57,16 @@ pub(super) struct Drafted {
 impl Drafted {
     /// What is to be remembered of the comparison: nothing where that is not worth it or remembered
     /// already.
-    pub(super) fn to_remember(&self) -> Option<Known> {
+    pub(super) fn to_remember(&self, threads: NonZero<usize>) -> Option<Known> {
+        if self.draft.snapshot.memories.len() < Known::WORTH_IT {
+            return None;
+        }
         let threshold = self.draft.plan.threshold.value;
-        let now_known = || Known::of(threshold, &self.ids, &self.compared);
-        let now_known = (!self.ids.is_empty()).then(now_known);
-        now_known.filter(|now_known| *now_known != self.known)
+        let now_known = match &self.ids {
+            Some(ids) => Known::of(threshold, ids, &self.compared),
+            None => Known::of(threshold, &self.draft.ids(threads), &self.compared),
+        };
+        (now_known != self.known).then_some(now_known)
     }
 }
 
@@ -72,6 +78,11 @@ impl Draft {
             .as_ref()
             .unwrap_or(&self.snapshot.vectors)
             .view()
+    }
+
+    /// The names under which its memories are compared, by row.
+    pub(super) fn ids(&self, threads: NonZero<usize>) -> Vec<Id> {
+        known::ids(&self.snapshot.memories, self.vectors(), threads)
     }
 
     /// The rows as plan sources, sorted by key. Rows that the model cannot read are together

@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::alike::{Alike, Chain, alike};
 use super::decide::one_pinned;
 use super::draft::{Draft, Drafted};
-use super::known::{self, Known};
+use super::known::Known;
 use super::{MergeError, Stations, parallel};
 use crate::group::{self, BYTES_A_PAIR, Compared, Rule, TooManyPairs};
 use crate::memory::{LeftAlone, Partition, Reason};
@@ -51,13 +51,10 @@ impl Conflicting {
 impl Stations {
     /// Groups and judges.
     pub(super) fn compare(&self, mut draft: Draft, known: Known) -> Result<Drafted, MergeError> {
-        let memories = &draft.snapshot.memories;
-        let ids = if memories.len() >= Known::WORTH_IT {
-            known::ids(memories, draft.vectors(), self.options.threads)
-        } else {
-            Vec::new()
-        };
-        let known_now = known.among(draft.plan.threshold.value, &ids);
+        let ids = (!known.is_empty()).then(|| draft.ids(self.options.threads));
+        let threshold = draft.plan.threshold.value;
+        let known_now = ids.as_deref().map(|ids| known.among(threshold, ids));
+        let known_now = known_now.unwrap_or_default();
         let found = self.grouped(&draft, &known_now)?;
         self.report_unreadable(&mut draft, &found.unreadable);
         let grouped_at = Instant::now();

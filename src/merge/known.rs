@@ -33,6 +33,10 @@ impl Known {
     /// Memories of a user from which on comparing them takes longer than remembering.
     pub(super) const WORTH_IT: usize = 10_000;
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     /// What was compared among memories that have these names.
     pub(super) fn of(threshold: f64, ids: &[Id], compared: &Compared) -> Self {
         let mut places = vec![0; ids.len()];
@@ -48,7 +52,7 @@ impl Known {
 
     /// What of it still holds among memories that have these names, by today's rows.
     pub(super) fn among(&self, threshold: f64, ids: &[Id]) -> Compared {
-        if self.ids.is_empty() || self.rule != rule(threshold) {
+        if self.rule != rule(threshold) {
             return Compared::default();
         }
         let places = self.ids.iter().zip(0_u32..);

@@ -209,7 +209,7 @@ impl Pipeline {
             return Ok(Pass::Unchanged);
         };
         let start = Instant::now();
-        if let Some(known) = drafted.to_remember() {
+        if let Some(known) = drafted.to_remember(self.stations.options.threads) {
             self.remember_compared(lease, user, &known).await?;
         }
         let mut draft = drafted.draft;
