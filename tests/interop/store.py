@@ -32,8 +32,12 @@ class Document:
 
 def documents(redis: Redis) -> dict[bytes, Document]:
     """Every key but memfold's own; `redis` must not decode."""
-    found = {key for key in redis.scan_iter(count=1000) if not key.startswith(NAMESPACE)}
-    return {key: document(redis, key) for key in sorted(found)}
+    return {key: document(redis, key) for key in keys(redis)}
+
+
+def keys(redis: Redis) -> list[bytes]:
+    """The keys of `documents`, also of a store that a worker is changing."""
+    return sorted({key for key in redis.scan_iter(count=1000) if not key.startswith(NAMESPACE)})
 
 
 def document(redis: Redis, key: bytes) -> Document:

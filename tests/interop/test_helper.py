@@ -10,7 +10,7 @@ import pytest
 import redis as redis_py
 from conftest import BINARY
 from recipe import MemoryType
-from store import documents
+from store import keys
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
 import memfold as helper  # noqa: E402
@@ -45,9 +45,9 @@ def asked(redis) -> list[dict[bytes, bytes]]:
 def test_a_worker_does_what_is_asked_for(worker, redis, agent):
     for thread in ("t-1", "t-2"):
         agent.store_memory("User prefers window seats on flights", MemoryType.SEMANTIC, "tyler 用户", thread)
-    before = len(documents(redis))
+    before = len(keys(redis))
     helper.request("tyler 用户", redis)
-    until(lambda: len(documents(redis)) == before - 1)
+    until(lambda: len(keys(redis)) == before - 1)
 
 
 def test_a_url_and_both_kinds_of_clients_do(redis, redis_url):
