@@ -5,6 +5,7 @@ use clap::ArgGroup;
 use super::exit::Exit;
 use super::plan_file::PlanFile;
 use super::results::Results;
+use super::worker::step_back;
 use super::{Context, open};
 use crate::config::Origin;
 use crate::judge;
@@ -66,9 +67,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
-    // Beside the connecting and the listing, which wait for the server. Nothing waits for its end, and
-    // without a thread it is done when it is needed.
-    drop(std::thread::Builder::new().spawn(judge::prepare));
+    // Beside the connecting and the reading, which come first. Nothing waits for its end, and without a
+    // thread it is done when it is needed.
+    drop(std::thread::Builder::new().spawn(|| {
+        step_back();
+        judge::prepare();
+    }));
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;
     pipeline.stations.options.ask_again = args.ask_again;
     warn_of_names(context, &pipeline).await?;

@@ -15,7 +15,7 @@ use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{Failure, LlmLimits, Orders, Shared, Site, WorkerOptions};
 
-/// By how much the worker yields to others on its machine.
+/// By how much what can wait yields to others on its machine.
 const NICE: i32 = 10;
 /// The wait after a first failure, and the longest.
 const BACKOFF: Duration = Duration::from_secs(60);
@@ -73,9 +73,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     result
 }
 
-/// Lets what waits for an answer go first: Redis and the agents may be on the same machine. Threads that
-/// are started later are as nice.
-fn step_back() {
+/// Lets what waits for an answer go first: Redis and the agents may be on the same machine. Only this thread
+/// and those that it starts later are as nice.
+pub(super) fn step_back() {
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "the priority stays as it is");
     }

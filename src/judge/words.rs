@@ -18,22 +18,41 @@ use super::{form, gist, numerals, units};
 /// says little, and the number of pairs must not grow with the square of the memories.
 pub(crate) const COMMON: usize = 32;
 
-/// The carrying words of a text, hashed, ascending, each once.
-pub(crate) fn carrying(text: &str) -> Vec<u64> {
-    let simplified = form::simplified(text);
-    let text = simplified.as_deref().unwrap_or(text);
-    let folded = text.contains(is_cjk).then(|| gist::han::folded(text));
-    let text = folded.as_deref().unwrap_or(text);
-    let mut words: Vec<u64> = text
-        .unicode_words()
-        .filter(|word| !word.contains(|c: char| c.is_numeric()))
-        .flat_map(|word| word.split(['\'', '’', '-']).map(str::to_lowercase))
-        .filter(|word| !carries_nothing(word))
-        .map(|word| hash(&meaning(&word.replace('ß', "ss"))))
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    words
+/// Reads the carrying words of texts. What was found of a word is kept: few words are most of all texts.
+#[derive(Debug, Default)]
+pub(crate) struct Carrying {
+    /// By the word as it stands in a text; `None` if it carries nothing.
+    known: HashMap<String, Option<u64>>,
+}
+
+impl Carrying {
+    /// The carrying words of a text, hashed, ascending, each once.
+    pub(crate) fn of(&mut self, text: &str) -> Vec<u64> {
+        let simplified = form::simplified(text);
+        let text = simplified.as_deref().unwrap_or(text);
+        let folded = text.contains(is_cjk).then(|| gist::han::folded(text));
+        let text = folded.as_deref().unwrap_or(text);
+        let mut words: Vec<u64> = text
+            .unicode_words()
+            .filter(|word| !word.contains(|c: char| c.is_numeric()))
+            .flat_map(|word| word.split(['\'', '’', '-']))
+            .filter_map(|word| self.word(word))
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
+    fn word(&mut self, word: &str) -> Option<u64> {
+        if let Some(known) = self.known.get(word) {
+            return *known;
+        }
+        let lower = word.to_lowercase();
+        let carries = !carries_nothing(&lower);
+        let hash = carries.then(|| hash(&meaning(&lower.replace('ß', "ss"))));
+        self.known.insert(word.to_owned(), hash);
+        hash
+    }
 }
 
 /// What words of one meaning, and slips of one word, have in common.
@@ -124,7 +143,7 @@ pub(crate) struct Proposals {
     pub(crate) meeting: Vec<(usize, usize)>,
 }
 
-/// The pairs of texts that are worth judging, by the [`carrying`] words of each, in the order of
+/// The pairs of texts that are worth judging, by the [`Carrying`] words of each, in the order of
 /// the texts. A word that more than [`COMMON`] texts have proposes none.
 pub(crate) fn propose(words: &[Vec<u64>]) -> Proposals {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -171,6 +190,10 @@ pub(crate) fn propose(words: &[Vec<u64>]) -> Proposals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn carrying(text: &str) -> Vec<u64> {
+        Carrying::default().of(text)
+    }
 
     #[test]
     fn one_meaning_in_other_words_is_proposed() {

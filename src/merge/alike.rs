@@ -6,7 +6,8 @@ use std::num::NonZero;
 use super::judged::{EPISODIC, claim};
 use super::parallel;
 use crate::judge::partition::chains;
-use crate::judge::{Claim, Judgement, Reading, held, normalize, update, words};
+use crate::judge::words::{self, Carrying};
+use crate::judge::{Claim, Judgement, Reading, held, normalize, update};
 use crate::memory::{Finding, Memory, Verdict};
 use crate::summarize::extractive::fold_readings;
 use crate::summarize::latest::said_last;
@@ -41,7 +42,10 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
     });
     let mut classes = twins(&forms);
     let firsts: Vec<usize> = (0..rows.len()).filter(|&i| classes[i] == i).collect();
-    let carrying = parallel::map(threads, &firsts, |&i| words::carrying(&memory(i).text));
+    let carrying = parallel::shares(threads, &firsts, |share| {
+        let mut words = Carrying::default();
+        share.iter().map(|&i| words.of(&memory(i).text)).collect()
+    });
     let proposals = words::propose(&carrying);
 
     for (absorbed, keep) in absorbed(&firsts, &proposals.containing, &memory, threads) {
@@ -131,14 +135,17 @@ fn values<'a>(
     }
     // What happened is told with its day: it is not replaced by what happened on another one.
     let lasting = |i: usize| memory(i).partition.memory_type != EPISODIC;
-    let valued = parallel::map(threads, firsts, |&i| {
+    let involved = involved(meeting);
+    let valued = parallel::map(threads, &involved, |&at| {
+        let i = firsts[at];
         let text = memory(i).text.to_lowercase();
         lasting(i) && (update::may_be_value(&text) || held::may_be_held(&text))
     });
+    let valued: HashMap<usize, bool> = involved.into_iter().zip(valued).collect();
     // Of what one text stands for, that text is looked at.
     let pairs: Vec<(usize, usize)> = meeting
         .iter()
-        .filter(|(a, b)| valued[*a] || valued[*b])
+        .filter(|(a, b)| valued[a] || valued[b])
         .map(|&(a, b)| (firsts[a], firsts[b]))
         .filter(|&(a, b)| classes[a] == a && classes[b] == b && lasting(a))
         .collect();
@@ -222,11 +229,17 @@ fn read<'a>(
     claim: impl Fn(usize) -> Claim<'a> + Sync,
     threads: NonZero<usize>,
 ) -> HashMap<usize, Reading> {
+    let involved = involved(pairs);
+    let readings = parallel::map(threads, &involved, |&i| Reading::of(claim(i)));
+    involved.into_iter().zip(readings).collect()
+}
+
+/// Who stands in a pair, ascending, each once.
+fn involved(pairs: &[(usize, usize)]) -> Vec<usize> {
     let mut involved: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
     involved.sort_unstable();
     involved.dedup();
-    let readings = parallel::map(threads, &involved, |&i| Reading::of(claim(i)));
-    involved.into_iter().zip(readings).collect()
+    involved
 }
 
 /// For each normalised text the position of the first one like it.

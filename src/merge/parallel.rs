@@ -12,15 +12,24 @@ pub(super) fn map<T: Sync, R: Send>(
     items: &[T],
     f: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
+    shares(threads, items, |share| share.iter().map(&f).collect())
+}
+
+/// Applies `f` to shares of the items, one a thread; it gives the results of its share in order.
+pub(super) fn shares<T: Sync, R: Send>(
+    threads: NonZero<usize>,
+    items: &[T],
+    f: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
     let threads = threads.get();
     if items.len() < WORTH_IT || threads == 1 {
-        return items.iter().map(f).collect();
+        return f(items);
     }
     let f = &f;
     thread::scope(|scope| {
         let threads: Vec<_> = items
             .chunks(items.len().div_ceil(threads))
-            .map(|share| scope.spawn(move || share.iter().map(f).collect::<Vec<R>>()))
+            .map(|share| scope.spawn(move || f(share)))
             .collect();
         let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
             thread

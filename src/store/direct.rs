@@ -25,7 +25,7 @@ use crate::store::{reply, wire};
 pub(crate) type Chunk = Vec<(Vec<u8>, Found)>;
 
 /// Keys from which on a connection of their own pays.
-const MANY: usize = 2_000;
+const MANY: usize = 500;
 
 /// Chunks that are asked for before the first of them is answered, and chunks that were read and
 /// wait for whoever takes them.
