@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex_automata::Span;
 use regex_automata::meta::{self, Regex};
 use regex_automata::util::captures;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 
 use super::items::is_mark;
 
@@ -27,7 +27,7 @@ type Source = Box<dyn FnOnce() -> Regex + Send>;
 pub(crate) fn pattern(source: &str) -> Pattern {
     let [narrow, wide] = [source.to_owned(), source.to_owned()];
     Pattern {
-        narrow: LazyLock::new(Box::new(move || compiled(&narrowed(&parsed(&narrow))))),
+        narrow: LazyLock::new(Box::new(move || compiled(&narrowed(parsed(&narrow))))),
         wide: LazyLock::new(Box::new(move || compiled(&parsed(&wide)))),
     }
 }
@@ -191,17 +191,24 @@ fn is_narrow(c: char) -> bool {
     c.is_ascii() || is_mark(c)
 }
 
+static ALPHABET: LazyLock<ClassUnicode> = LazyLock::new(|| {
+    ClassUnicode::new([
+        ClassUnicodeRange::new('\0', '\x7f'),
+        ClassUnicodeRange::new('\u{F0000}', '\u{FFFFD}'),
+    ])
+});
+
 /// The expression without what no text of the narrow alphabet matches.
-fn narrowed(hir: &Hir) -> Hir {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Class(Class::Bytes(_)) => hir.clone(),
-        HirKind::Literal(literal) if literal.0.is_ascii() => hir.clone(),
+fn narrowed(hir: Hir) -> Hir {
+    match hir.into_kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) if literal.0.is_ascii() => Hir::literal(literal.0),
         HirKind::Literal(_) => Hir::fail(),
-        HirKind::Class(Class::Unicode(class)) => {
-            let mut class = class.clone();
-            class.intersect(&alphabet());
+        HirKind::Class(Class::Unicode(mut class)) => {
+            class.intersect(&ALPHABET);
             Hir::class(Class::Unicode(class))
         }
+        HirKind::Class(bytes @ Class::Bytes(_)) => Hir::class(bytes),
         // No mark is part of a word.
         HirKind::Look(look) => Hir::look(match look {
             Look::WordUnicode => Look::WordAscii,
@@ -210,19 +217,18 @@ fn narrowed(hir: &Hir) -> Hir {
             Look::WordEndUnicode => Look::WordEndAscii,
             Look::WordStartHalfUnicode => Look::WordStartHalfAscii,
             Look::WordEndHalfUnicode => Look::WordEndHalfAscii,
-            other => *other,
+            other => other,
         }),
-        HirKind::Repetition(repetition) => Hir::repetition(Repetition {
-            sub: Box::new(narrowed(&repetition.sub)),
-            ..repetition.clone()
-        }),
-        HirKind::Capture(capture) => {
-            let mut capture = capture.clone();
-            capture.sub = Box::new(narrowed(&capture.sub));
+        HirKind::Repetition(mut repetition) => {
+            repetition.sub = Box::new(narrowed(*repetition.sub));
+            Hir::repetition(repetition)
+        }
+        HirKind::Capture(mut capture) => {
+            capture.sub = Box::new(narrowed(*capture.sub));
             Hir::capture(capture)
         }
         HirKind::Concat(parts) => {
-            let parts: Vec<Hir> = parts.iter().map(narrowed).collect();
+            let parts: Vec<Hir> = parts.into_iter().map(narrowed).collect();
             if parts.iter().any(fails) {
                 Hir::fail()
             } else {
@@ -230,7 +236,7 @@ fn narrowed(hir: &Hir) -> Hir {
             }
         }
         HirKind::Alternation(branches) => {
-            let branches = branches.iter().map(narrowed);
+            let branches = branches.into_iter().map(narrowed);
             Hir::alternation(branches.filter(|branch| !fails(branch)).collect())
         }
     }
@@ -245,13 +251,6 @@ fn fails(hir: &Hir) -> bool {
         HirKind::Repetition(repetition) => repetition.min > 0 && fails(&repetition.sub),
         _ => false,
     }
-}
-
-fn alphabet() -> ClassUnicode {
-    ClassUnicode::new([
-        ClassUnicodeRange::new('\0', '\x7f'),
-        ClassUnicodeRange::new('\u{F0000}', '\u{FFFFD}'),
-    ])
 }
 
 #[cfg(test)]
@@ -269,7 +268,7 @@ mod tests {
             (r"(?P<a>年)|(?P<b>x)", r"(?P<b>x)"),
             (r"a(?:每|x)?b", r"ax?b"),
         ] {
-            let narrow = compiled(&narrowed(&parsed(source)));
+            let narrow = compiled(&narrowed(parsed(source)));
             let expected = compiled(&parsed(expected));
             for text in ["K km kilo.", "5h 12", "x", "axb ab", "k\u{F0000}km x5h"] {
                 let found = |regex: &Regex| -> Vec<Range<usize>> {
@@ -278,6 +277,6 @@ mod tests {
                 assert_eq!(found(&narrow), found(&expected), "{source} {text}");
             }
         }
-        assert!(fails(&narrowed(&parsed("[一二]三?"))));
+        assert!(fails(&narrowed(parsed("[一二]三?"))));
     }
 }
