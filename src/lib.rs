@@ -20,6 +20,7 @@ pub mod judge;
 pub mod layout;
 pub mod memory;
 pub mod merge;
+pub mod record;
 pub mod server;
 pub mod store;
 pub mod summarize;

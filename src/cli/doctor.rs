@@ -13,9 +13,9 @@ use super::exit::Exit;
 use super::{Context, open, output};
 use crate::config::Settings;
 use crate::layout::{FieldUse, Layout, kind};
+use crate::record::{FieldKind, IndexFacts, Metric};
 use crate::store::StoreError;
-use crate::store::index::{FieldKind, IndexFacts, index_facts};
-use crate::store::vector_field::Metric;
+use crate::store::index::index_facts;
 
 /// Check everything that memfold needs, and say what to do where something is missing
 ///

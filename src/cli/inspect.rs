@@ -7,7 +7,8 @@ use super::exit::Exit;
 use super::looks::{Look, look};
 use super::render::{columns, count, escape, user};
 use super::{Context, json, open, propose};
-use crate::store::index::{Field, FieldKind, IndexFacts, VectorFacts, indexes};
+use crate::record::{Field, FieldKind, IndexFacts, VectorFacts};
+use crate::store::index::indexes;
 use crate::store::listing::users_by;
 
 /// User ids shown without --verbose.

@@ -2,7 +2,7 @@
 //! what may be merged.
 
 use crate::layout::{ROLES, kind};
-use crate::store::index::IndexFacts;
+use crate::record::IndexFacts;
 
 /// What was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +229,7 @@ fn quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::index::{Field, FieldKind, Storage, VectorFacts};
+    use crate::record::{Field, FieldKind, Storage, VectorFacts};
 
     fn index(fields: &[&str], vector: Option<(&str, &str)>) -> IndexFacts {
         let plain = fields

@@ -14,10 +14,11 @@ use crate::config::Settings;
 use crate::embed::{Cached, Embedder, HttpEmbedder, HttpSettings, Manifest, Nli, Onnx};
 use crate::layout::{CustomOptions, Layout, Options};
 use crate::merge::{Distance, MergeOptions, Pipeline, RunBy, Stations};
+use crate::record::IndexFacts;
 use crate::store::connect::{self, ConnectOptions, TlsFiles};
 use crate::store::direct::Direct;
 use crate::store::events::Changed;
-use crate::store::index::{IndexFacts, index_facts};
+use crate::store::index::index_facts;
 use crate::store::listing::users;
 use crate::store::snapshot::Pace;
 use crate::store::{Functions, StoreError};
@@ -73,7 +74,7 @@ pub(super) async fn layout(
             Err(error) => return Err(error),
         });
     }
-    (kind.open)(&options, facts, &more)
+    Ok((kind.open)(&options, facts, &more)?)
 }
 
 fn layout_options(settings: &Settings) -> Options {

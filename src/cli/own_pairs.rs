@@ -174,6 +174,6 @@ async fn forbidden(
     Ok(Vec::new())
 }
 
-fn read(layout: &dyn Layout, key: &str, record: &crate::layout::Stored) -> Option<Once> {
+fn read(layout: &dyn Layout, key: &str, record: &crate::record::Stored) -> Option<Once> {
     Some(Once::of(layout.read(key, record).ok()?.memory))
 }

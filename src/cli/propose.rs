@@ -13,7 +13,8 @@ use super::exit::{Exit, usage};
 use super::{Context, looks};
 use crate::config::shown;
 use crate::layout::{Kind, Options, kind, propose, propose_namespace};
-use crate::store::index::{IndexFacts, index_facts, indexes};
+use crate::record::IndexFacts;
+use crate::store::index::{index_facts, indexes};
 use crate::store::records::sample;
 
 /// Records that are looked at.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::layout::{KeyShape, MetadataForm, TimeForm};
 use crate::merge::{Conflicts, Distance, TtlRule, WriteVector};
-use crate::store::Storage;
+use crate::record::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 

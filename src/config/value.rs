@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::layout::{KeyShape, Kind, MetadataForm, NAMES, Rule, TimeForm, kind};
 use crate::merge::{Conflicts, Distance, TtlRule, WriteVector};
-use crate::store::Storage;
+use crate::record::Storage;
 use crate::summarize::pii::Pii;
 use crate::worker::schedule::OffPeak;
 

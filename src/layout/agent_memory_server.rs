@@ -14,11 +14,10 @@ use super::rules::{self, Held, Rule};
 use super::timestamp::SECONDS;
 use super::{
     CannotWrite, Concern, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
-    Record, Source, Stored,
+    Source,
 };
 use crate::memory::Reason;
-use crate::store::StoreError;
-use crate::store::index::IndexFacts;
+use crate::record::{IndexFacts, Record, Stored, Unfit};
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -69,7 +68,7 @@ struct AgentMemoryServer {
 }
 
 impl AgentMemoryServer {
-    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, StoreError> {
+    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, Unfit> {
         let fields = RedisvlFields {
             text: "text".to_owned(),
             vector: "vector".to_owned(),

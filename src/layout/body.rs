@@ -3,12 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::json::Path;
-use super::{NotRead, Record, ResultVector, not_read};
+use super::{NotRead, ResultVector, not_read};
 use crate::memory::Reason;
-use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
-use crate::store::vector::VectorError;
-use crate::store::vector_field::VectorField;
+use crate::record::{IndexFacts, Record, Storage, Unfit, VectorError, VectorField};
 
 /// How the records of an index are taken apart and put together.
 #[derive(Clone, Debug)]
@@ -99,9 +96,9 @@ impl Body {
     /// Of the records of an index with this vector field.
     ///
     /// # Errors
-    /// [`StoreError::IndexUnfit`] if the vector field is missing or of a kind that memfold cannot
+    /// [`Unfit`] if the vector field is missing or of a kind that memfold cannot
     /// use, or if its path can mean several values.
-    pub(crate) fn new(facts: &IndexFacts, vector: &str) -> Result<Self, StoreError> {
+    pub(crate) fn new(facts: &IndexFacts, vector: &str) -> Result<Self, Unfit> {
         let field = facts.vector(vector)?;
         Ok(Self {
             storage: facts.storage,

@@ -10,11 +10,10 @@ use super::rules::Rule;
 use super::timestamp::TimeForm;
 use super::{
     CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Source,
-    Stored, not_read,
+    not_read,
 };
 use crate::memory::Reason;
-use crate::store::StoreError;
-use crate::store::index::{Field, FieldKind, IndexFacts, Storage};
+use crate::record::{Field, FieldKind, IndexFacts, Storage, Stored, Unfit};
 
 const NAME: &str = "custom";
 
@@ -51,7 +50,7 @@ struct Custom {
 }
 
 impl Custom {
-    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, StoreError> {
+    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, Unfit> {
         let mistakes = mistakes(options, facts);
         if !mistakes.is_empty() {
             return Err(facts.unfit(mistakes.join("; ")));
@@ -64,7 +63,7 @@ impl Custom {
         let ways = Ways {
             times: custom.created_at,
             metadata: custom.metadata,
-            rules: rules.collect::<Result<_, StoreError>>()?,
+            rules: rules.collect::<Result<_, Unfit>>()?,
         };
         let fields = RedisvlFields::of(options);
         Ok(Self {
@@ -199,10 +198,7 @@ impl Check<'_> {
             };
             let is_vector = matches!(field.kind, FieldKind::Vector(_));
             if role == "vector" {
-                return self.facts.vector(name).err().map(|error| match error {
-                    StoreError::IndexUnfit { detail, .. } => detail,
-                    other => other.to_string(),
-                });
+                return self.facts.vector(name).err().map(|unfit| unfit.detail);
             }
             let number = field.kind == FieldKind::Numeric && self.facts.storage == Storage::Json;
             (is_vector || number).then(|| {

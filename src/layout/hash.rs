@@ -1,8 +1,7 @@
 //! Stores of one HASH a memory: their keys, and single fields of the records.
 
-use super::{Record, Source};
-use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
+use super::Source;
+use crate::record::{IndexFacts, Record, Storage, Unfit};
 
 /// The keys of a store whose index has one prefix: after it and a colon, the id of a memory.
 #[derive(Clone, Debug)]
@@ -15,8 +14,8 @@ impl HashKeys {
     /// Those of an index of `library`.
     ///
     /// # Errors
-    /// [`StoreError::IndexUnfit`] if it is over something else.
-    pub(crate) fn of(facts: &IndexFacts, library: &str) -> Result<Self, StoreError> {
+    /// [`Unfit`] if it is over something else.
+    pub(crate) fn of(facts: &IndexFacts, library: &str) -> Result<Self, Unfit> {
         match (facts.prefixes.as_slice(), facts.storage) {
             ([prefix], Storage::Hash) => Ok(Self {
                 prefix: format!("{}:", prefix.trim_end_matches(':')),

@@ -1,7 +1,7 @@
 //! What unit tests of HASH layouts share.
 
-use super::{Layout, Merged, NotRead, Record, ResultVector, Source, Stored};
-use crate::store::index::{Field, FieldKind, IndexFacts, Storage, VectorFacts};
+use super::{Layout, Merged, NotRead, ResultVector, Source};
+use crate::record::{Field, FieldKind, IndexFacts, Record, Storage, Stored, VectorFacts};
 
 /// An index over hashes with a vector field of two numbers.
 pub(super) fn facts(name: &str, prefix: &str, vector: &str) -> IndexFacts {

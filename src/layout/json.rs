@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
+use crate::record::{IndexFacts, Storage, Unfit};
 
 /// A plain path: the names of members from the root down.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +52,8 @@ impl Path {
     /// Where the field `name` of an index is in a record; one that the index has not is at the root.
     ///
     /// # Errors
-    /// [`StoreError::IndexUnfit`] if the field's path can mean several values.
-    pub(crate) fn of_field(facts: &IndexFacts, name: &str) -> Result<Self, StoreError> {
+    /// [`Unfit`] if the field's path can mean several values.
+    pub(crate) fn of_field(facts: &IndexFacts, name: &str) -> Result<Self, Unfit> {
         let Some(field) = facts.field(name) else {
             return Ok(Self::root(name));
         };

@@ -21,12 +21,11 @@ use super::json::{self, Path};
 use super::metadata::Metadata;
 use super::timestamp::{Stamp, TimeForm};
 use super::{
-    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, not_read,
+    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Source,
+    not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
-use crate::store::StoreError;
-use crate::store::index::IndexFacts;
+use crate::record::{IndexFacts, Record, Stored, Unfit};
 
 const NAME: &str = "langchain-redis";
 
@@ -72,7 +71,7 @@ struct Parts {
 }
 
 impl LangchainRedis {
-    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, StoreError> {
+    fn new(options: &Options, facts: &IndexFacts) -> Result<Self, Unfit> {
         let or = |name: &Option<String>, usual: &str| name.clone().unwrap_or(usual.to_owned());
         let (text, vector) = (or(&options.text, "text"), or(&options.vector, "embedding"));
         for name in [text.as_str(), &vector, INDEX_NAME, METADATA] {

@@ -18,11 +18,10 @@ use super::metadata::Metadata;
 use super::timestamp::{SECONDS, Stamp};
 use super::{
     Apart, CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading,
-    Record, Source, Stored, not_read,
+    Source, not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
-use crate::store::StoreError;
-use crate::store::index::{IndexFacts, Storage};
+use crate::record::{IndexFacts, Record, Storage, Stored, Unfit};
 
 use item::Shape;
 use namespace::Pattern;
@@ -92,7 +91,7 @@ impl LangGraph {
         options: &Options,
         facts: &IndexFacts,
         vectors: Option<&IndexFacts>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, Unfit> {
         if let Some(name) = IDENTITY.iter().find(|name| facts.field(name).is_none()) {
             return Err(facts.unfit(format!("it has no field `{name}`, so it is no such store")));
         }
@@ -300,7 +299,7 @@ impl Layout for LangGraph {
 }
 
 /// Keys of such a store have one prefix; what ends in the id of an item follows it.
-fn only_prefix(facts: &IndexFacts) -> Result<String, StoreError> {
+fn only_prefix(facts: &IndexFacts) -> Result<String, Unfit> {
     match facts.prefixes.as_slice() {
         [prefix] if !prefix.is_empty() => Ok(prefix.clone()),
         _ => Err(facts.unfit("the keys of such a store have one prefix".to_owned())),

@@ -15,11 +15,10 @@ use super::json::{has_endless_number, repeats_a_member};
 use super::redisvl::{Redisvl, RedisvlFields};
 use super::{
     CannotWrite, Companions, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options,
-    Reading, Record, Source, Stored,
+    Reading, Source,
 };
 use crate::memory::Reason;
-use crate::store::StoreError;
-use crate::store::index::IndexFacts;
+use crate::record::{IndexFacts, Record, Stored, Unfit};
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -73,7 +72,7 @@ impl Mem0 {
         options: &Options,
         facts: &IndexFacts,
         entities: Option<IndexFacts>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, Unfit> {
         let fields = RedisvlFields {
             text: "memory".to_owned(),
             vector: "embedding".to_owned(),

@@ -27,8 +27,7 @@ mod timestamp;
 use jiff::Timestamp;
 
 use crate::memory::{Digest, Memory, Reason};
-use crate::store::index::{IndexFacts, Storage};
-use crate::store::{group_digest, record_digest};
+use crate::record::{IndexFacts, Record, Stored};
 
 pub use custom::CustomOptions;
 pub(crate) use deleted::says_deleted;
@@ -39,69 +38,6 @@ pub use redisvl::MetadataForm;
 pub use registry::{Kind, NAMES, Opened, Options, kind};
 pub use rules::Rule;
 pub use timestamp::TimeForm;
-
-/// One stored record, exactly as the server returned it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Record {
-    /// The text of `JSON.GET key`.
-    Json(String),
-    /// The fields of `HGETALL key`, in the server's order.
-    Hash(Vec<(Vec<u8>, Vec<u8>)>),
-}
-
-impl Record {
-    /// How it is stored.
-    pub fn storage(&self) -> Storage {
-        match self {
-            Self::Json(_) => Storage::Json,
-            Self::Hash(_) => Storage::Hash,
-        }
-    }
-}
-
-/// All that is stored of one memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    /// The record on its own key.
-    pub record: Record,
-    /// That on its other key ([`Layout::apart`]), if it is there.
-    pub others: Vec<Other>,
-}
-
-/// A further key of a memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Other {
-    /// The Redis key.
-    pub key: String,
-    /// What it holds.
-    pub record: Record,
-    /// Its absolute expiry in milliseconds since the epoch; `None` = kept for ever. A result's
-    /// keys get that of the result, whatever stands here.
-    pub expires_at_ms: Option<i64>,
-}
-
-impl Stored {
-    /// The digest that pins the memory: of its record, or of those of all its keys.
-    pub fn digest(&self) -> Digest {
-        let own = record_digest(&self.record);
-        if self.others.is_empty() {
-            return own;
-        }
-        let others = self.others.iter();
-        let others = others.map(|other| (other.key.as_str(), record_digest(&other.record)));
-        let all: Vec<_> = [("", own)].into_iter().chain(others).collect();
-        Digest(group_digest(all.iter().map(|(key, digest)| (*key, digest))))
-    }
-}
-
-impl From<Record> for Stored {
-    fn from(record: Record) -> Self {
-        Self {
-            record,
-            others: Vec::new(),
-        }
-    }
-}
 
 /// What a layout reads from one memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -407,21 +343,6 @@ pub trait Layout: Send + Sync {
     /// index is being built is refused for every layout.
     fn concerns(&self, _present: &[String]) -> Vec<Concern> {
         Vec::new()
-    }
-}
-
-impl Record {
-    /// Whether a member or field of this name stands anywhere in it, also in JSON within text. Good
-    /// enough to tell that a name is nowhere.
-    pub fn mentions(&self, name: &str) -> bool {
-        let names = [format!("{name}\""), format!("{name}\\\"")];
-        match self {
-            Self::Json(text) => names.iter().any(|name| text.contains(name)),
-            Self::Hash(fields) => fields.iter().any(|(field, value)| {
-                let text = std::str::from_utf8(value).unwrap_or_default();
-                field == name.as_bytes() || names.iter().any(|name| text.contains(name))
-            }),
-        }
     }
 }
 

@@ -12,9 +12,8 @@ use super::key_shape::KeyShape;
 use super::redisvl::MetadataForm;
 use super::rules::Rule;
 use super::timestamp::{Stamp, TimeForm};
-use super::{CustomOptions, Options, Record};
-use crate::store::StoreError;
-use crate::store::index::{FieldKind, IndexFacts};
+use super::{CustomOptions, Options};
+use crate::record::{FieldKind, IndexFacts, Record, Unfit};
 
 /// What a field can be to a memory, and the names under which it is usually found.
 pub const ROLES: [(&str, &[&str]); 6] = [
@@ -94,8 +93,8 @@ pub struct Proposal {
 /// Proposes settings for an index from some of its records, by key.
 ///
 /// # Errors
-/// [`StoreError::IndexUnfit`] if it has no vectors that memfold can use.
-pub fn propose(facts: &IndexFacts, samples: &[(String, Record)]) -> Result<Proposal, StoreError> {
+/// [`Unfit`] if it has no vectors that memfold can use.
+pub fn propose(facts: &IndexFacts, samples: &[(String, Record)]) -> Result<Proposal, Unfit> {
     let usable = |name: &&str| facts.vector(name).is_ok();
     let vectors: Vec<&str> = facts.vectors().map(|(name, _)| name).collect();
     let vector = match vectors.iter().copied().find(usable) {
@@ -122,7 +121,7 @@ pub fn propose(facts: &IndexFacts, samples: &[(String, Record)]) -> Result<Propo
     Ok(guess.proposal())
 }
 
-fn unusable(facts: &IndexFacts) -> StoreError {
+fn unusable(facts: &IndexFacts) -> Unfit {
     facts.unfit("it has no vectors, so it holds no memories".to_owned())
 }
 
@@ -410,7 +409,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::index::{Field, Storage, VectorFacts};
+    use crate::record::{Field, Storage, VectorFacts};
 
     fn facts(storage: Storage, prefix: &str, fields: &[(&str, FieldKind)]) -> IndexFacts {
         let vector = FieldKind::Vector(VectorFacts {

@@ -16,12 +16,11 @@ use super::metadata::Metadata;
 use super::rules::Rule;
 use super::timestamp::{Stamp, TimeForm};
 use super::{
-    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Record,
-    Source, Stored, not_read,
+    CannotWrite, FieldUse, Kind, Layout, Leaf, Listing, Merged, NotRead, Options, Reading, Source,
+    not_read,
 };
 use crate::memory::{Memory, Partition, Reason};
-use crate::store::StoreError;
-use crate::store::index::IndexFacts;
+use crate::record::{IndexFacts, Record, Stored, Unfit};
 
 /// The layout by its name.
 pub(super) const KIND: Kind = Kind {
@@ -143,13 +142,13 @@ impl Redisvl {
     /// The layout over an index. Dates without an offset are of `naive_zone`.
     ///
     /// # Errors
-    /// [`StoreError::IndexUnfit`] if the vector field is missing or of a kind that memfold cannot
+    /// [`Unfit`] if the vector field is missing or of a kind that memfold cannot
     /// use, if a JSON path can mean several values, or if two roles share a field.
     pub fn new(
         fields: &RedisvlFields,
         facts: &IndexFacts,
         naive_zone: TimeZone,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, Unfit> {
         Self::with(fields, facts, naive_zone, Ways::default())
     }
 
@@ -159,7 +158,7 @@ impl Redisvl {
         facts: &IndexFacts,
         naive_zone: TimeZone,
         ways: Ways,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, Unfit> {
         let path = |name: &str| Path::of_field(facts, name);
         let attribute = |name: &String| {
             let field = facts.field(name);

@@ -6,8 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::custom::{self, CustomOptions};
 use super::{Layout, agent_memory_server, langchain_redis, langgraph, mem0, redisvl};
-use crate::store::StoreError;
-use crate::store::index::IndexFacts;
+use crate::record::{IndexFacts, Unfit};
 
 /// The settings that concern layouts; each takes those that mean something to it. `None` = the
 /// layout's own name.
@@ -80,7 +79,7 @@ pub struct Kind {
 }
 
 /// A layout, or why it cannot serve the indexes.
-pub type Opened = Result<Arc<dyn Layout>, StoreError>;
+pub type Opened = Result<Arc<dyn Layout>, Unfit>;
 
 /// Every layout.
 const KINDS: &[Kind] = &[

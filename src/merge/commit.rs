@@ -6,13 +6,14 @@ use super::history::history;
 use super::judged::claim;
 use super::run::Ground;
 use super::{MergeError, Pipeline};
-use crate::layout::{Merged, Record, ResultVector, Source, Stored};
+use crate::layout::{Merged, ResultVector, Source};
 use crate::memory::{Author, PlannedMerge, Reason, VectorOrigin};
+use crate::record::{Record, Stored, record_digest, vector};
 use crate::store::records::{self, LoadError};
 use crate::store::vetoes::said_digest;
 use crate::store::{
     self, Commit, CommitError, KeyRecord, Lease, LeaseError, MergeRecord, RECORD_VERSION, Retire,
-    SourceRecord, vector,
+    SourceRecord,
 };
 use crate::summarize::verify::{Fault, verify};
 use crate::summarize::{SourceText, extractive, latest};
@@ -217,7 +218,7 @@ impl Pipeline {
             match self.layout.relink(&key, &record, sources, survivor) {
                 Ok(None) => {}
                 Ok(Some(rewritten)) => {
-                    let digest = store::record_digest(&record);
+                    let digest = record_digest(&record);
                     let was = KeyRecord {
                         key,
                         storage,
@@ -365,7 +366,7 @@ fn keys_of(source: &Source) -> Vec<KeyRecord> {
     let key = |key: &String, record: &Record, expires_at_ms| KeyRecord {
         key: key.clone(),
         storage: record.storage(),
-        digest: store::record_digest(record),
+        digest: record_digest(record),
         expires_at_ms,
     };
     let own = key(&memory.key, &stored.record, memory.expires_at_ms);

@@ -9,8 +9,9 @@ use futures_util::{Stream, StreamExt};
 use super::ask::Asked;
 use super::{Done, LlmUse, MergeError, Pipeline, Progress, Quality, Report, vetoed};
 use crate::memory::{GroupLeft, LeftAlone, Plan, PlannedMerge, Reason};
+use crate::record::Storage;
 use crate::store::vetoes::{self, Veto};
-use crate::store::{Lease, Neighbours, Retire, Storage};
+use crate::store::{Lease, Neighbours, Retire};
 
 /// Where a result may appear in the index only after its commit, the originals must outlive the
 /// look for it, even if nobody wants to undo.

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Retire, State, StoredRecord};
 use super::writes::Write;
-use super::{Lease, Storage, StoreError, keys, query, visible};
-use crate::layout::{Record, Stored};
+use super::{Lease, StoreError, keys, query, visible};
 use crate::memory::{Digest, Reason};
+use crate::record::{Record, Storage, Stored};
 
 /// 100 years, in ms: longer times are this long. Sums with the time of day stay exact on the server.
 const LONGEST_MS: u128 = 100 * 365 * 24 * 3600 * 1000;

@@ -14,9 +14,9 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::record::Storage;
 use crate::store::connect::ConnectOptions;
 use crate::store::expiry::Expiring;
-use crate::store::index::Storage;
 use crate::store::listing::Found;
 use crate::store::records::{self, Fetched};
 use crate::store::{reply, wire};

@@ -5,6 +5,7 @@ use std::fmt;
 use redis::{ErrorKind, RedisError};
 
 use super::trouble::Trouble;
+use crate::record::Unfit;
 
 /// An error of the Redis side. Each variant says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -59,13 +60,8 @@ pub enum StoreError {
         known: Vec<String>,
     },
     /// The index cannot be used as it is.
-    #[error("index `{index}` does not fit: {detail}")]
-    IndexUnfit {
-        /// The index.
-        index: String,
-        /// What does not fit and what to do.
-        detail: String,
-    },
+    #[error(transparent)]
+    IndexUnfit(#[from] Unfit),
     /// The index is being built.
     #[error("index `{0}` is still being built; its answers are partial, try again when it is done")]
     Indexing(String),
@@ -157,7 +153,7 @@ impl StoreError {
             | Self::File(_)
             | Self::Database(_)
             | Self::NoSearch
-            | Self::IndexUnfit { .. }
+            | Self::IndexUnfit(_)
             | Self::Cluster => Trouble::Unfit,
             Self::Partial(_) | Self::TooLarge { .. } | Self::Protocol(_) | Self::Other(_) => {
                 return None;

@@ -11,10 +11,10 @@ use redis::aio::ConnectionManager;
 use redis::{PushInfo, PushKind};
 
 use super::expiry::Expiring;
-use super::index::IndexFacts;
 use super::records::{self, Fetched};
 use super::{NAMESPACE, StoreError, query, reply};
 use crate::layout::Layout;
+use crate::record::IndexFacts;
 
 /// What the channels of keys in database 0 begin with.
 const CHANNEL: &str = "__keyspace@0__:";

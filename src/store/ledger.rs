@@ -11,8 +11,9 @@ pub(super) use self::record::Pinned;
 pub use self::record::{
     KeyRecord, MergeRecord, RECORD_VERSION, Retire, SourceRecord, State, StoredRecord,
 };
-use super::{Storage, StoreError, keys};
-use crate::layout::{Layout, Other, Record, Stored};
+use super::{StoreError, keys};
+use crate::layout::Layout;
+use crate::record::{Other, Record, Storage, Stored};
 
 /// Stream entries read in one step.
 const PAGE: usize = 500;

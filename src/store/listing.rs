@@ -6,8 +6,9 @@ use redis::Cmd;
 use redis::aio::{ConnectionLike, ConnectionManager};
 
 use crate::layout::{Layout, Listing};
+use crate::record::{FieldKind, IndexFacts, Storage};
 use crate::store::aggregate::{aggregate, pages};
-use crate::store::index::{FieldKind, IndexFacts, Storage, index_facts};
+use crate::store::index::index_facts;
 use crate::store::scan::Scan;
 use crate::store::{NAMESPACE, StoreError, query};
 
@@ -57,7 +58,7 @@ pub(crate) async fn users_by(
     let facts = settled(conn, facts).await?;
     let Some(field) = facts.field(user_field) else {
         let detail = format!("it has no field `{user_field}`, so its users cannot be listed");
-        return Err(facts.unfit(detail));
+        return Err(facts.unfit(detail).into());
     };
     let name = format!("@{}", field.attribute);
     // Without LOAD a sortable field gives a folded spelling of its values.
@@ -91,7 +92,8 @@ pub(crate) async fn settled(
         return Err(StoreError::Indexing(now.name));
     }
     if !now.same_definition(facts) {
-        return Err(now.unfit("its definition changed meanwhile; start again".to_owned()));
+        let detail = "its definition changed meanwhile; start again".to_owned();
+        return Err(now.unfit(detail).into());
     }
     Ok(now)
 }
@@ -134,7 +136,8 @@ async fn by_value(
     is_users: impl Fn(&str) -> bool,
 ) -> Result<Keys, StoreError> {
     let Some(field) = facts.field(field) else {
-        return Err(facts.unfit(format!("it has no field `{field}`")));
+        let detail = format!("it has no field `{field}`");
+        return Err(facts.unfit(detail).into());
     };
     let mut query = aggregate(&facts.name, "*");
     query.arg("LOAD").arg(2).arg("@__key");

@@ -9,15 +9,12 @@ pub mod listing;
 pub mod records;
 pub mod snapshot;
 pub mod survey;
-pub mod vector;
-pub mod vector_field;
 
 mod aggregate;
 mod commit;
 mod concerns;
 mod cost;
 mod counts;
-mod digest;
 pub mod direct;
 mod error;
 pub mod events;
@@ -28,7 +25,6 @@ mod keys;
 mod lease;
 mod ledger;
 mod neighbours;
-mod numbers;
 mod probe;
 mod query;
 mod reply;
@@ -44,14 +40,13 @@ mod visible;
 mod wire;
 mod writes;
 
+pub use crate::record::NAMESPACE;
 pub use commit::{Commit, CommitError, Committed, commit};
 pub use concerns::concerns;
 pub use cost::{Cost, cost};
 pub use counts::{Counts, StoreCounts, day_of, note_store_counts, store_counts};
-pub use digest::{group_digest, record_digest};
 pub use error::StoreError;
 pub use functions::{Functions, LIBRARY, Wrapper};
-pub use index::Storage;
 pub use keys::{LEDGER, beside, partition_name, store_name};
 pub use lease::{Lease, LeaseError};
 pub use ledger::{
@@ -66,6 +61,3 @@ pub use state::{Probe, UserState, compared, remember, remember_compared, state, 
 pub use status::{Status, status};
 pub use trouble::Trouble;
 pub use undo::{UndoError, UndoOptions, Undone, undo};
-
-/// Prefix of every key that memfold writes for itself.
-pub const NAMESPACE: &str = "memfold:";

@@ -4,9 +4,10 @@
 
 use redis::aio::ConnectionLike;
 
-use super::index::{IndexFacts, index_facts, index_names};
+use super::StoreError;
+use super::index::{index_facts, index_names};
 use super::keys::takes_undo;
-use super::{Storage, StoreError};
+use crate::record::{IndexFacts, Storage};
 
 /// The indexes over some kinds of keys.
 #[derive(Clone, Debug, Default)]

@@ -10,13 +10,13 @@ use redis::aio::ConnectionManager;
 use sha1::{Digest as _, Sha1};
 
 use super::aggregate::{Pages, aggregate};
-use super::index::IndexFacts;
 use super::listing::{can_express, settled};
 use super::reply::Row;
 use super::snapshot::Pace;
 use super::state::Probe;
 use super::{StoreError, query};
 use crate::layout::{Layout, Listing};
+use crate::record::IndexFacts;
 
 /// Rows a page: an agent waits for a third of a millisecond.
 const ROWS: usize = 64;
@@ -38,7 +38,7 @@ pub async fn probes(
     let Some(names) = Names::of(&now, layout) else {
         let field = layout.listing().field();
         let detail = format!("it has no field `{field}`, so its users cannot be listed");
-        return Err(now.unfit(detail));
+        return Err(now.unfit(detail).into());
     };
     let mut found: BTreeMap<Box<str>, Probe> = BTreeMap::new();
     names

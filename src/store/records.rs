@@ -3,10 +3,10 @@
 use redis::aio::{ConnectionLike as _, ConnectionManager};
 use redis::{RedisResult, Value};
 
-use crate::layout::{Companions, Layout, Other, Record, Source, Stored};
+use crate::layout::{Companions, Layout, Source};
 use crate::memory::{Digest, Memory, Reason};
+use crate::record::{IndexFacts, Other, Record, Storage, Stored};
 use crate::store::expiry::Expiring;
-use crate::store::index::{IndexFacts, Storage};
 use crate::store::{StoreError, listing, reply};
 
 /// Keys a round trip: enough to hide the latency, few enough to keep memory small.

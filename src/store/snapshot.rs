@@ -13,12 +13,12 @@ use ndarray::Array2;
 use redis::aio::ConnectionManager;
 use tokio::sync::Mutex;
 
-use crate::layout::{Layout, NotRead, Reading, Stored};
+use crate::layout::{Layout, NotRead, Reading};
 use crate::memory::{LeftAlone, Memory, Reason};
+use crate::record::{IndexFacts, Stored};
 use crate::store::StoreError;
 use crate::store::direct::{Chunk, Direct};
 use crate::store::expiry::expiring;
-use crate::store::index::IndexFacts;
 use crate::store::listing::{self, Found, Keys};
 use crate::store::records::{self, Fetched};
 

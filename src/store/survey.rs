@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use redis::aio::ConnectionManager;
 
 use super::expiry::Expiring;
-use super::index::IndexFacts;
 use super::listing;
 use super::records::{self, Fetched};
 use super::{StoreError, concerns};
 use crate::layout::{Concern, Layout};
 use crate::memory::Reason;
+use crate::record::IndexFacts;
 
 /// Keys that are read at most; the rest is only counted.
 const MOST: usize = 20_000;

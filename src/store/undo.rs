@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::functions::{Function, Functions, unexpected, words};
 use super::ledger::{MergeRecord, Pinned, Retire, State, StoredRecord, show};
 use super::vetoes::Veto;
-use super::{Storage, StoreError, keys, listing};
+use super::{StoreError, keys, listing};
 use crate::layout;
 use crate::memory::Digest;
+use crate::record::Storage;
 
 /// How far an undo may go.
 #[derive(Clone, Copy)]

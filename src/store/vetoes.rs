@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
 use super::commit::millis;
-use super::digest::group_digest;
 use super::fleet::server_ms;
 use super::ledger::MergeRecord;
 use super::scan::Scan;
 use super::{NAMESPACE, StoreError, keys};
 use crate::memory::{Digest, PlanSource, PlannedMerge};
+use crate::record::group_digest;
 
 /// After its members are gone, a veto stays for the undo window and so much longer.
 const GRACE: Duration = Duration::from_secs(24 * 3600);

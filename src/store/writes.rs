@@ -2,7 +2,7 @@
 
 use super::ledger::Pinned;
 use super::{Commit, CommitError};
-use crate::layout::Record;
+use crate::record::Record;
 
 /// A record to be written, and what must find it.
 pub(super) struct Write<'a> {

@@ -1,9 +1,9 @@
 //! The commit: all of it or nothing, whatever goes wrong.
 
-use memfold::layout::{Record, Stored};
+use memfold::record::{Record, Storage, Stored, record_digest};
 use memfold::store::{
-    CommitError, Committed, Neighbours, Retire, State, Storage, StoreError, history, originals,
-    record_digest, show, vetoes::lift_veto,
+    CommitError, Committed, Neighbours, Retire, State, StoreError, history, originals, show,
+    vetoes::lift_veto,
 };
 use redis::aio::ConnectionLike;
 

@@ -3,8 +3,9 @@
 
 use jiff::tz::TimeZone;
 use memfold::layout::redisvl::{Redisvl, RedisvlFields};
-use memfold::layout::{Layout, Merged, Record, ResultVector};
-use memfold::store::index::{IndexFacts, index_facts};
+use memfold::layout::{Layout, Merged, ResultVector};
+use memfold::record::{IndexFacts, Record};
+use memfold::store::index::index_facts;
 use memfold::store::records::load;
 use memfold::store::snapshot::{Snapshot, snapshot};
 use redis::aio::ConnectionManager;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use memfold::layout::{Other, Record, Stored};
-use memfold::store::{
-    CommitError, KeyRecord, MergeRecord, Retire, Storage, UndoError, originals, record_digest, show,
-};
+use memfold::record::{Other, Record, Storage, Stored, record_digest};
+use memfold::store::{CommitError, KeyRecord, MergeRecord, Retire, UndoError, originals, show};
 
 use crate::support::merging::{Case, LEDGER, VECTOR};
 use crate::support::picture;

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::tz::TimeZone;
 use memfold::layout::redisvl::{Redisvl, RedisvlFields};
 use memfold::layout::{
-    CannotWrite, FieldUse, Layout, Leaf, Listing, Merged, NotRead, Reading, Source, Stored,
+    CannotWrite, FieldUse, Layout, Leaf, Listing, Merged, NotRead, Reading, Source,
 };
 use memfold::memory::Reason;
-use memfold::store::index::{Storage, index_facts};
+use memfold::record::{Metric, Storage, Stored, record_digest};
+use memfold::store::StoreError;
+use memfold::store::index::index_facts;
 use memfold::store::listing::users;
 use memfold::store::records::{LoadError, load};
 use memfold::store::snapshot::{Snapshot, snapshot};
-use memfold::store::vector_field::Metric;
-use memfold::store::{StoreError, record_digest};
 use redis::aio::ConnectionManager;
 use serde_json::json;
 
@@ -27,7 +27,11 @@ const X: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 
 async fn layout(con: &mut ConnectionManager, index: &Index) -> Result<Redisvl, StoreError> {
     let facts = index_facts(con, &index.name).await?;
-    Redisvl::new(&RedisvlFields::default(), &facts, TimeZone::UTC)
+    Ok(Redisvl::new(
+        &RedisvlFields::default(),
+        &facts,
+        TimeZone::UTC,
+    )?)
 }
 
 /// Makes an index and waits until it has looked at the keys that are there.
@@ -815,7 +819,7 @@ async fn users_keep_their_spelling_where_the_index_folds_it() {
     };
     let layout = Redisvl::new(&fields, &facts, TimeZone::UTC).unwrap();
     let error = users(&mut con, &facts, &layout).await.unwrap_err();
-    assert!(matches!(error, StoreError::IndexUnfit { .. }), "{error}");
+    assert!(matches!(error, StoreError::IndexUnfit(_)), "{error}");
 }
 
 #[tokio::test]

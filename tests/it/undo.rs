@@ -1,9 +1,9 @@
 //! Undo: every byte back, or nothing changed.
 
-use memfold::layout::Record;
+use memfold::record::{Record, Storage, group_digest};
 use memfold::store::{
-    CommitError, Committed, Event, MergeRecord, Retire, State, Storage, UndoError, group_digest,
-    history, merges_of_run, originals, parents, partition_name, show,
+    CommitError, Committed, Event, MergeRecord, Retire, State, UndoError, history, merges_of_run,
+    originals, parents, partition_name, show,
     vetoes::{lift_veto, vetoes},
 };
 

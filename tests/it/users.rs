@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memfold::layout::{Layout, Options, kind};
-use memfold::store::index::{IndexFacts, index_facts};
+use memfold::record::IndexFacts;
+use memfold::store::index::index_facts;
 use memfold::store::{Probe, probes};
 use redis::aio::ConnectionManager;
 

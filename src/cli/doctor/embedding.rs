@@ -9,8 +9,8 @@ use crate::config::Settings;
 use crate::embed::{EmbedError, Embedder, MULTILINGUAL_MODEL, Proof, Sample, choose, prove};
 use crate::layout::Layout;
 use crate::merge::{Distance, stored_samples};
+use crate::record::IndexFacts;
 use crate::store::StoreError;
-use crate::store::index::IndexFacts;
 use crate::store::listing::users;
 use crate::store::snapshot::{Snapshot, snapshot};
 

@@ -8,7 +8,7 @@ use redis::aio::ConnectionManager;
 use super::Check;
 use crate::cli::render::count;
 use crate::layout::Layout;
-use crate::store::index::IndexFacts;
+use crate::record::IndexFacts;
 use crate::store::survey::{Left, Survey, survey};
 
 /// Findings that are told of each reason.

@@ -3,8 +3,8 @@
 use redis::aio::ConnectionManager;
 
 use super::Check;
+use crate::record::{IndexFacts, Storage};
 use crate::store::events::channels;
-use crate::store::index::{IndexFacts, Storage};
 
 /// Commands on memories (`{key}`), on memfold's own keys (`{own}`) and on the index (`{index}`).
 const COMMON: &[&str] = &[

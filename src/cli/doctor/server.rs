@@ -6,7 +6,7 @@ use redis::aio::ConnectionManager;
 use redis::{InfoDict, Value};
 
 use super::Check;
-use crate::store::index::Storage;
+use crate::record::Storage;
 use crate::store::{LIBRARY, Neighbours};
 
 pub(super) async fn checks(conn: &mut ConnectionManager) -> Vec<Check> {

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::layout::{Record, ResultVector};
-use crate::store::index::VectorFacts;
+use crate::layout::ResultVector;
+use crate::record::{Record, VectorFacts};
 
 fn facts(storage: Storage) -> IndexFacts {
     let tag = |separator| FieldKind::Tag {

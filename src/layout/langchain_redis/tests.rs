@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::layout::ResultVector;
-use crate::store::index::{Field, FieldKind, Storage, VectorFacts};
+use crate::record::{Field, FieldKind, Storage, VectorFacts};
 
 fn facts(storage: Storage, names: &[&str]) -> IndexFacts {
     let field = |name: &&str| Field {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{LangchainRedis, METADATA, Parts};
 use crate::layout::metadata::{self, Making, Metadata, Part};
 use crate::layout::timestamp::TimeForm;
-use crate::layout::{Merged, Record, Source};
-use crate::store::index::Storage;
+use crate::layout::{Merged, Source};
+use crate::record::{Record, Storage};
 
 /// The record of `sources[survivor]` with everything that the others add to it.
 pub(super) fn merge(

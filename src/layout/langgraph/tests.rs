@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::layout::{Other, ResultVector};
-use crate::store::index::{Field, FieldKind, VectorFacts};
+use crate::layout::ResultVector;
+use crate::record::{Field, FieldKind, Other, VectorFacts};
 
 fn facts(name: &str, storage: Storage, vector: bool) -> IndexFacts {
     let path = |name: &str| match storage {

@@ -5,8 +5,8 @@ use serde_json::{Map, Number, Value};
 use super::item::Shape;
 use super::{LangGraph, PROVENANCE, ROLES, object, text};
 use crate::layout::metadata::{self, Making, Metadata, Part};
-use crate::layout::{CannotWrite, Merged, Other, Record, Source, Stored};
-use crate::store::index::Storage;
+use crate::layout::{CannotWrite, Merged, Source};
+use crate::record::{Other, Record, Storage, Stored};
 
 /// The documents of `sources[survivor]` with the merged text, its vector, and provenance.
 pub(super) fn merge(

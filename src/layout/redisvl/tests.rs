@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::layout::ResultVector;
-use crate::store::index::{Field, FieldKind, Storage, VectorFacts};
-use crate::store::vector::{self, Dtype};
+use crate::record::{Dtype, Field, FieldKind, Storage, VectorFacts, vector};
 
 fn facts(storage: Storage, paths: &[(&str, &str)]) -> IndexFacts {
     let kind = |name: &str| match name {

@@ -7,7 +7,8 @@ use crate::layout::body::Member;
 use crate::layout::json::Path;
 use crate::layout::metadata::{self, Making, Metadata, Part};
 use crate::layout::rules::{self, Held};
-use crate::layout::{CannotWrite, Merged, Record, Source, Stored};
+use crate::layout::{CannotWrite, Merged, Source};
+use crate::record::{Record, Stored};
 
 /// The record of `sources[survivor]` with everything that the others add to it.
 pub(super) fn merge(

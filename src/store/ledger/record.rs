@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Author, Digest, Finding, Partition, VectorOrigin};
-use crate::store::{Storage, StoreError};
+use crate::record::Storage;
+use crate::store::StoreError;
 
 /// Version of [`MergeRecord`]; readers refuse a higher one.
 pub const RECORD_VERSION: u32 = 1;

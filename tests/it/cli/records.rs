@@ -77,7 +77,7 @@ async fn equal_words_about_what_happened_are_one_only_on_one_day() {
 #[tokio::test]
 async fn vectors_without_a_direction_take_no_part() {
     for storage in [Index::json(), Index::hash()] {
-        let json = storage.storage == memfold::store::Storage::Json;
+        let json = storage.storage == memfold::record::Storage::Json;
         let mut world = World::over(storage).await;
         world.put_twins("alice", "Ana", 0).await;
         let mut bad = vec![vec![0.0; 4], vec![1.0, 0.0]];

@@ -54,7 +54,7 @@ async fn send(client: &Client, words: &[&str]) {
 #[tokio::test]
 async fn an_edit_while_the_llm_thinks_is_kept() {
     for storage in [Index::json(), Index::hash()] {
-        let json = storage.storage == memfold::store::Storage::Json;
+        let json = storage.storage == memfold::record::Storage::Json;
         let mut case = Case::over(Index {
             dims: DIMS,
             ..storage

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use memfold::layout::{Record, Stored};
 use memfold::memory::{Author, Partition, VectorOrigin};
+use memfold::record::{Record, Storage, Stored, record_digest};
 use memfold::store::{
     Commit, CommitError, Committed, Functions, MergeRecord, RECORD_VERSION, Retire, SourceRecord,
-    Storage, UndoError, UndoOptions, Undone, Wrapper, commit, record_digest, undo,
+    UndoError, UndoOptions, Undone, Wrapper, commit, undo,
 };
 use redis::aio::ConnectionManager;
 

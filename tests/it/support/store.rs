@@ -1,6 +1,6 @@
 //! An index as redisvl makes it for the LangGraph recipe, and memories in it.
 
-use memfold::store::Storage;
+use memfold::record::Storage;
 use redis::aio::ConnectionManager;
 use serde_json::json;
 

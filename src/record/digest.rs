@@ -2,13 +2,13 @@
 
 use sha1::{Digest as _, Sha1};
 
-use crate::layout::Record;
 use crate::memory::Digest;
+use crate::record::Record;
 
 /// The digest of a stored record in the one fixed form.
 ///
 /// ```
-/// use memfold::{layout::Record, store::record_digest};
+/// use memfold::record::{Record, record_digest};
 /// let a = Record::Hash(vec![(b"b".into(), b"2".into()), (b"a".into(), b"1".into())]);
 /// let b = Record::Hash(vec![(b"a".into(), b"1".into()), (b"b".into(), b"2".into())]);
 /// assert_eq!(record_digest(&a), record_digest(&b));
