@@ -11,7 +11,7 @@ mod kernel;
 mod linkage;
 mod screen;
 mod sketch;
-mod threads;
+pub(crate) mod threads;
 
 pub use compared::Compared;
 #[doc(hidden)]

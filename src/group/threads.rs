@@ -7,7 +7,7 @@ use std::thread;
 
 /// Calls `work` with each number below `count` on up to `threads` threads, which take the next
 /// number when they are done with one. The results come in the order of the numbers.
-pub(super) fn map<T: Send>(
+pub(crate) fn map<T: Send>(
     threads: NonZero<usize>,
     count: usize,
     work: impl Fn(usize) -> T + Sync,

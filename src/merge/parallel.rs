@@ -1,10 +1,14 @@
 //! Pure work over many items on some threads, in the order of the items.
 
 use std::num::NonZero;
-use std::thread;
+
+use crate::group::threads;
 
 /// Items below which starting threads costs more than it saves.
 const WORTH_IT: usize = 64;
+
+/// Shares a thread: some items take longer than others.
+const SHARES: usize = 4;
 
 /// Applies `f` to each item; the results come in the order of the items.
 pub(super) fn map<T: Sync, R: Send>(
@@ -15,29 +19,20 @@ pub(super) fn map<T: Sync, R: Send>(
     shares(threads, items, |share| share.iter().map(&f).collect())
 }
 
-/// Applies `f` to shares of the items, one a thread; it gives the results of its share in order.
+/// Applies `f` to shares of the items; it gives the results of a share in order.
 pub(super) fn shares<T: Sync, R: Send>(
     threads: NonZero<usize>,
     items: &[T],
     f: impl Fn(&[T]) -> Vec<R> + Sync,
 ) -> Vec<R> {
-    let threads = threads.get();
-    if items.len() < WORTH_IT || threads == 1 {
+    if items.len() < WORTH_IT || threads.get() == 1 {
         return f(items);
     }
-    let f = &f;
-    thread::scope(|scope| {
-        let threads: Vec<_> = items
-            .chunks(items.len().div_ceil(threads))
-            .map(|share| scope.spawn(move || f(share)))
-            .collect();
-        let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().flat_map(done).collect()
-    })
+    let shares: Vec<&[T]> = items
+        .chunks(items.len().div_ceil(threads.get() * SHARES))
+        .collect();
+    let results = threads::map(threads, shares.len(), |number| f(shares[number]));
+    results.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
