@@ -48,10 +48,9 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
     });
     let proposals = words::propose(&carrying);
 
-    for (absorbed, keep) in absorbed(&firsts, &proposals.containing, &memory, threads) {
-        for class in classes.iter_mut().filter(|class| **class == absorbed) {
-            *class = keep;
-        }
+    let absorbed = absorbed(&firsts, &proposals.containing, &memory, threads);
+    for class in &mut classes {
+        *class = *absorbed.get(class).unwrap_or(class);
     }
     let meeting = with_rivals(&firsts, proposals.meeting, &forms, threads);
     let (chains, undated) = values(&classes, &firsts, &meeting, &memory, threads);
@@ -62,13 +61,13 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
     }
 }
 
-/// The first rows that another one says all of, each with that one.
+/// The first rows that another one says all of, each with that one, which no other says all of.
 fn absorbed<'a>(
     firsts: &[usize],
     pairs: &[(usize, usize)],
     memory: &(impl Fn(usize) -> &'a Memory + Sync),
     threads: NonZero<usize>,
-) -> Vec<(usize, usize)> {
+) -> HashMap<usize, usize> {
     let read = read(pairs, |i| claim(memory(firsts[i])), threads);
     let same = parallel::map(threads, pairs, |(short, long)| {
         read[long].is_same(&read[short])
@@ -77,7 +76,7 @@ fn absorbed<'a>(
         .iter()
         .zip(same)
         .filter_map(|(pair, same)| same.then_some(*pair));
-    let mut absorbed = Vec::new();
+    let mut absorbed = HashMap::new();
     for component in components(same) {
         let claims: Vec<_> = component
             .iter()

@@ -179,7 +179,6 @@ pub(super) fn one_pinned(draft: &mut Draft, rows: Vec<usize>) -> Vec<usize> {
     let together = first.into_iter().chain(too_many.iter().copied());
     let left = draft.left(together, Reason::Pinned, detail, Vec::new());
     draft.plan.groups_left.push(left);
-    rows.into_iter()
-        .filter(|row| !too_many.contains(row))
-        .collect()
+    let stays = |row: &usize| !memories[*row].pinned || Some(*row) == first;
+    rows.into_iter().filter(stays).collect()
 }

@@ -1,6 +1,6 @@
 //! The commits of one run, and what became of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -253,11 +253,9 @@ impl<'a> Run<'a> {
         let places: HashMap<&str, usize> = places.map(|(m, at)| (&*m.merge_id, at)).collect();
         self.merged
             .sort_by_key(|done| places.get(&*done.merge_id).copied());
-        let committed = |merge: &&PlannedMerge| {
-            let is = |done: &Done| done.merge_id == merge.merge_id;
-            self.merged.iter().any(is)
-        };
-        let quality = Quality::of(plan.merges.iter().filter(committed));
+        let committed: HashSet<&str> = self.merged.iter().map(|done| &*done.merge_id).collect();
+        let is_committed = |merge: &&PlannedMerge| committed.contains(&*merge.merge_id);
+        let quality = Quality::of(plan.merges.iter().filter(is_committed));
         let (calls, tokens) = llm_spent(self.pipeline);
         Report {
             quality,
