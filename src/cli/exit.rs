@@ -6,6 +6,7 @@ use crate::config::ConfigError;
 use crate::embed::EmbedError;
 use crate::http::HttpError;
 use crate::merge::MergeError;
+use crate::record::Unfit;
 use crate::store::{LeaseError, StoreError, UndoError};
 use crate::summarize::llm::LlmError;
 
@@ -129,6 +130,9 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     }
     if let Some(error) = cause.downcast_ref::<EmbedError>() {
         return of_embed(error);
+    }
+    if cause.is::<Unfit>() {
+        return Some(Exit::Store);
     }
     (cause.is::<ConfigError>() || cause.is::<LlmError>()).then_some(Exit::Usage)
 }

@@ -4,8 +4,8 @@ use clap::ArgGroup;
 
 use super::exit::Exit;
 use super::plan_file::PlanFile;
+use super::priority::step_back;
 use super::results::Results;
-use super::worker::step_back;
 use super::{Context, open};
 use crate::config::Origin;
 use crate::judge;
@@ -67,10 +67,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> 
     if let Some(path) = &args.plan_out {
         PlanFile::can_be_at(path)?;
     }
-    // Beside the connecting and the reading, which come first. Nothing waits for its end, and without a
-    // thread it is done when it is needed.
+    // Beside the connecting and the reading, which come first. What is needed before it is there is waited
+    // for, and without a thread it is done then.
     drop(std::thread::Builder::new().spawn(|| {
-        step_back();
+        if cfg!(target_os = "linux") {
+            step_back();
+        }
         judge::prepare();
     }));
     let mut pipeline = open::pipeline(context, context.settings.index(), !args.dry_run).await?;

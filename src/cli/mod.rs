@@ -22,6 +22,7 @@ mod output;
 mod own_pairs;
 mod pager;
 mod plan_file;
+mod priority;
 mod progress;
 mod propose;
 mod reference;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::exit::{Exit, usage};
+use super::priority::step_back;
 use super::{Context, open};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{SETTINGS, Settings};
@@ -15,8 +16,6 @@ use crate::worker::limits::MassGuard;
 use crate::worker::schedule::Rules;
 use crate::worker::{Failure, LlmLimits, Orders, Shared, Site, WorkerOptions};
 
-/// By how much what can wait yields to others on its machine.
-const NICE: i32 = 10;
 /// The wait after a first failure, and the longest.
 const BACKOFF: Duration = Duration::from_secs(60);
 const BACKOFF_MOST: Duration = Duration::from_secs(3600);
@@ -71,14 +70,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     // A model that still runs must not hold up the exit.
     runtime.shutdown_background();
     result
-}
-
-/// Lets what waits for an answer go first: Redis and the agents may be on the same machine. Only this thread
-/// and those that it starts later are as nice.
-pub(super) fn step_back() {
-    if let Err(error) = rustix::process::nice(NICE) {
-        tracing::debug!(%error, "the priority stays as it is");
-    }
 }
 
 async fn work(args: &Args, context: &Context) -> anyhow::Result<Exit> {

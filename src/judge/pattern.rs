@@ -33,8 +33,8 @@ pub(crate) fn pattern(source: &str) -> Pattern {
 }
 
 /// Compiles an expression, within the limits that the crate `regex` has. That one takes only text, and
-/// to parse once more what was narrowed takes longer than to compile it. Literals to search for first are
-/// not looked for: memories are short, and that takes a third of the time.
+/// to parse once more what was narrowed takes longer than to compile it. No literals are extracted to
+/// search for first: memories are short, and to extract them takes a third of the time to compile.
 fn compiled(hir: &Hir) -> Regex {
     let limits = meta::Config::new()
         .nfa_size_limit(Some(10 << 20))
@@ -191,6 +191,7 @@ fn is_narrow(c: char) -> bool {
     c.is_ascii() || is_mark(c)
 }
 
+/// The same as a class.
 static ALPHABET: LazyLock<ClassUnicode> = LazyLock::new(|| {
     ClassUnicode::new([
         ClassUnicodeRange::new('\0', '\x7f'),

@@ -18,16 +18,16 @@ use super::{form, gist, numerals, units};
 /// says little, and the number of pairs must not grow with the square of the memories.
 pub(crate) const COMMON: usize = 32;
 
-/// Reads the carrying words of texts. What was found of a word is kept: few words are most of all texts.
+/// Reads the words that carry texts. What was found of a word is kept: a few words make up most of every text.
 #[derive(Debug, Default)]
-pub(crate) struct Carrying {
+pub(crate) struct CarryingWords {
     /// By the word as it stands in a text; `None` if it carries nothing.
     known: HashMap<String, Option<u64>>,
 }
 
-impl Carrying {
+impl CarryingWords {
     /// The carrying words of a text, hashed, ascending, each once.
-    pub(crate) fn of(&mut self, text: &str) -> Vec<u64> {
+    pub(crate) fn words_of(&mut self, text: &str) -> Vec<u64> {
         let simplified = form::simplified(text);
         let text = simplified.as_deref().unwrap_or(text);
         let folded = text.contains(is_cjk).then(|| gist::han::folded(text));
@@ -143,7 +143,7 @@ pub(crate) struct Proposals {
     pub(crate) meeting: Vec<(usize, usize)>,
 }
 
-/// The pairs of texts that are worth judging, by the [`Carrying`] words of each, in the order of
+/// The pairs of texts that are worth judging, by the [`CarryingWords`] of each, in the order of
 /// the texts. A word that more than [`COMMON`] texts have proposes none.
 pub(crate) fn propose(words: &[Vec<u64>]) -> Proposals {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn carrying(text: &str) -> Vec<u64> {
-        Carrying::default().of(text)
+        CarryingWords::default().words_of(text)
     }
 
     #[test]
@@ -218,6 +218,24 @@ mod tests {
         ] {
             let words = [carrying(a), carrying(b)];
             assert_eq!(propose(&words).containing.len(), 1, "{a} {b} {words:?}");
+        }
+    }
+
+    /// Whatever was read before.
+    #[test]
+    fn a_text_has_the_same_words_each_time() {
+        let texts = [
+            "They've moved the Café",
+            "they have moved the CAFÉ",
+            "Straße 5, strasse",
+            "A reciept, a receipt",
+            "用戶喜歡看紀錄片",
+            "用户喜欢看纪录片",
+            "",
+        ];
+        let mut read = CarryingWords::default();
+        for text in texts.iter().chain(texts.iter().rev()) {
+            assert_eq!(read.words_of(text), carrying(text), "{text}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use super::judged::{EPISODIC, claim};
 use super::parallel;
 use crate::judge::partition::chains;
-use crate::judge::words::{self, Carrying};
+use crate::judge::words::{self, CarryingWords};
 use crate::judge::{Claim, Judgement, Reading, held, normalize, update};
 use crate::memory::{Finding, Memory, Verdict};
 use crate::summarize::extractive::fold_readings;
@@ -43,8 +43,11 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
     let mut classes = twins(&forms);
     let firsts: Vec<usize> = (0..rows.len()).filter(|&i| classes[i] == i).collect();
     let carrying = parallel::shares(threads, &firsts, |share| {
-        let mut words = Carrying::default();
-        share.iter().map(|&i| words.of(&memory(i).text)).collect()
+        let mut read = CarryingWords::default();
+        share
+            .iter()
+            .map(|&i| read.words_of(&memory(i).text))
+            .collect()
     });
     let proposals = words::propose(&carrying);
 
@@ -61,7 +64,7 @@ pub(super) fn alike(memories: &[Memory], rows: &[usize], threads: NonZero<usize>
     }
 }
 
-/// The first rows that another one says all of, each with that one, which no other says all of.
+/// The first rows that another one says all of, each with that one, which is in no other's place itself.
 fn absorbed<'a>(
     firsts: &[usize],
     pairs: &[(usize, usize)],

@@ -7,7 +7,7 @@ use crate::group::threads;
 /// Items below which starting threads costs more than it saves.
 const WORTH_IT: usize = 64;
 
-/// Shares a thread: some items take longer than others.
+/// Shares for each thread: some items take longer than others.
 const SHARES: usize = 4;
 
 /// Applies `f` to each item; the results come in the order of the items.
@@ -19,7 +19,7 @@ pub(super) fn map<T: Sync, R: Send>(
     shares(threads, items, |share| share.iter().map(&f).collect())
 }
 
-/// Applies `f` to shares of the items; it gives the results of a share in order.
+/// Applies `f` to shares of the items; it gives one result for each item of a share, in their order.
 pub(super) fn shares<T: Sync, R: Send>(
     threads: NonZero<usize>,
     items: &[T],
@@ -32,7 +32,9 @@ pub(super) fn shares<T: Sync, R: Send>(
         .chunks(items.len().div_ceil(threads.get() * SHARES))
         .collect();
     let results = threads::map(threads, shares.len(), |number| f(shares[number]));
-    results.into_iter().flatten().collect()
+    let results: Vec<R> = results.into_iter().flatten().collect();
+    debug_assert_eq!(results.len(), items.len());
+    results
 }
 
 #[cfg(test)]

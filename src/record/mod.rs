@@ -5,7 +5,7 @@
 mod digest;
 mod index;
 mod numbers;
-pub mod vector;
+pub(crate) mod vector;
 mod vector_field;
 
 use crate::memory::Digest;

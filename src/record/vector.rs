@@ -117,7 +117,7 @@ pub enum VectorError {
 ///
 /// # Errors
 /// [`VectorError`] if they are not `dims` finite numbers, or all zero.
-pub fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
+pub(crate) fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
     let expected = dims.saturating_mul(dtype.width());
     if bytes.len() != expected {
         return Err(VectorError::Bytes {
@@ -141,7 +141,7 @@ pub fn decode(bytes: &[u8], dtype: Dtype, dims: usize) -> Result<Vec<f32>, Vecto
 ///
 /// # Errors
 /// [`VectorError`] if a number is not finite in `dtype`, or all are zero there.
-pub fn encode(vector: &[f32], dtype: Dtype) -> Result<Vec<u8>, VectorError> {
+pub(crate) fn encode(vector: &[f32], dtype: Dtype) -> Result<Vec<u8>, VectorError> {
     check_held(vector, dtype)?;
     Ok(match dtype {
         Dtype::Float32 => vector.iter().flat_map(|n| n.to_le_bytes()).collect(),
@@ -171,7 +171,7 @@ pub fn encode(vector: &[f32], dtype: Dtype) -> Result<Vec<u8>, VectorError> {
 ///
 /// # Errors
 /// [`VectorError::NotFinite`] for a negative number where `dtype` has none.
-pub fn quantized(vector: &[f32], dtype: Dtype) -> Result<Vec<f32>, VectorError> {
+pub(crate) fn quantized(vector: &[f32], dtype: Dtype) -> Result<Vec<f32>, VectorError> {
     let most = match dtype {
         Dtype::Int8 => 127.0,
         Dtype::Uint8 => 255.0,
@@ -194,7 +194,7 @@ pub fn quantized(vector: &[f32], dtype: Dtype) -> Result<Vec<f32>, VectorError> 
 ///
 /// # Errors
 /// [`VectorError`] if it is no such array of `dims` numbers that `dtype` holds, or all are zero.
-pub fn from_json(text: &str, dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
+pub(crate) fn from_json(text: &str, dtype: Dtype, dims: usize) -> Result<Vec<f32>, VectorError> {
     let numbers = numbers::parse(text, dims).ok_or(VectorError::NotNumbers)?;
     if numbers.len() != dims {
         return Err(VectorError::Dims {
@@ -210,7 +210,7 @@ pub fn from_json(text: &str, dtype: Dtype, dims: usize) -> Result<Vec<f32>, Vect
 ///
 /// # Errors
 /// [`VectorError`] if a number is not finite in `dtype`, or all are zero there.
-pub fn to_json(vector: &[f32], dtype: Dtype) -> Result<String, VectorError> {
+pub(crate) fn to_json(vector: &[f32], dtype: Dtype) -> Result<String, VectorError> {
     check_held(vector, dtype)?;
     let number = |number: &f32| match dtype.is_whole() {
         true => (*number as i32).to_string(), // the server takes no `1.0` there

@@ -1,4 +1,4 @@
-//! What the server says about an index: storage, prefixes, fields, and whether it is complete.
+//! Asks the server about its indexes (`FT._LIST`, `FT.INFO`) and reads the answers as [`IndexFacts`].
 
 use redis::Value;
 use redis::aio::ConnectionLike;

@@ -40,7 +40,8 @@ mod visible;
 mod wire;
 mod writes;
 
-pub use crate::record::NAMESPACE;
+use crate::record::NAMESPACE;
+
 pub use commit::{Commit, CommitError, Committed, commit};
 pub use concerns::concerns;
 pub use cost::{Cost, cost};

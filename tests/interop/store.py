@@ -36,7 +36,7 @@ def documents(redis: Redis) -> dict[bytes, Document]:
 
 
 def keys(redis: Redis) -> list[bytes]:
-    """The keys of `documents`, also of a store that a worker is changing."""
+    """The keys of `documents`, none of which is read: in a store that a worker is changing it may be gone by then."""
     return sorted({key for key in redis.scan_iter(count=1000) if not key.startswith(NAMESPACE)})
 
 

@@ -212,6 +212,21 @@ async fn the_recipes_store_can_be_described_as_well() {
 }
 
 #[tokio::test]
+async fn an_index_without_vectors_is_not_described() {
+    let server = Server::start();
+    let mut create = redis::cmd("FT.CREATE");
+    create.arg(&["notes", "ON", "HASH", "PREFIX", "1", "note:"]);
+    create.arg(&["SCHEMA", "user", "TAG", "text", "TEXT"]);
+    let mut con = server.connect().await;
+    create.exec_async(&mut con).await.unwrap();
+    let cli = Cli::new(&server.url());
+    let refused = cli.run(&["inspect", "--index", "notes", "--write-config", "-"]);
+    refused
+        .ends(3)
+        .says(&["index `notes` does not fit", "vector"]);
+}
+
+#[tokio::test]
 async fn mistakes_are_told_and_misspelt_fields_too() {
     let mut own = Own::new(true).await;
     own.put("note:ana:1", "ana", 1).await;

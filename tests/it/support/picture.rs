@@ -25,7 +25,7 @@ pub(crate) async fn all(con: &mut ConnectionManager) -> Picture {
 
 /// Takes the picture of all keys that are not memfold's own.
 pub(crate) async fn memories(con: &mut ConnectionManager) -> Picture {
-    take(con, |key| !key.starts_with(memfold::store::NAMESPACE)).await
+    take(con, |key| !key.starts_with(memfold::record::NAMESPACE)).await
 }
 
 async fn take(con: &mut ConnectionManager, wanted: impl Fn(&str) -> bool) -> Picture {
