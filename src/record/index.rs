@@ -1,5 +1,7 @@
 //! An index as the server describes it: storage, prefixes, fields, and whether it is complete.
 
+use std::borrow::Borrow;
+
 use serde::{Deserialize, Serialize};
 
 use super::NAMESPACE;
@@ -200,11 +202,16 @@ impl IndexFacts {
 
     fn vector_names(&self) -> String {
         let names: Vec<_> = self.vectors().map(|(name, _)| name).collect();
-        if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(", ")
-        }
+        list(&names)
+    }
+}
+
+/// Names as an error tells them.
+pub(crate) fn list(names: &[impl Borrow<str>]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 

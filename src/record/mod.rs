@@ -11,6 +11,7 @@ mod vector_field;
 use crate::memory::Digest;
 
 pub use digest::{group_digest, record_digest};
+pub(crate) use index::list;
 pub use index::{Field, FieldKind, IndexFacts, Storage, Unfit, VectorFacts};
 pub use vector::{Dtype, VectorError};
 pub use vector_field::{Metric, VectorField};

@@ -5,7 +5,7 @@ use std::fmt;
 use redis::{ErrorKind, RedisError};
 
 use super::trouble::Trouble;
-use crate::record::Unfit;
+use crate::record::{Unfit, list};
 
 /// An error of the Redis side. Each variant says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -214,14 +214,6 @@ fn of_words(error: RedisError, text: String) -> StoreError {
 /// cannot read, and says so in the words of its parser.
 fn is_cut_short(error: &str) -> bool {
     error.contains("Parse error at ")
-}
-
-fn list(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
 }
 
 #[cfg(test)]
