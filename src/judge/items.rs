@@ -1,19 +1,22 @@
 //! What guards find in a text, and how the finds of two texts compare.
 
+use std::ops::RangeInclusive;
+
 use super::pattern::{Captures, Pattern};
 
-/// What stands in the text where the guards took something out: the `n`th thing taken is this
-/// private-use character plus `n`. No guard matches it.
-const TAKEN: u32 = 0xF_0000;
+/// What stands in the text where the guards took something out: the `n`th thing taken is the `n`th of these
+/// private-use characters. No guard matches it.
+pub(crate) const MARKS: RangeInclusive<char> = '\u{F0000}'..='\u{FFFFD}';
 
 /// The mark of the `n`th thing taken; things beyond the block share its last character.
 fn mark(n: u32) -> char {
-    char::from_u32(TAKEN + n.min(0xFFFD)).unwrap_or('\u{FFFC}')
+    let nth = char::from_u32(u32::from(*MARKS.start()).saturating_add(n));
+    nth.map_or(*MARKS.end(), |nth| nth.min(*MARKS.end()))
 }
 
 /// Whether a character is the mark of something taken.
 pub(crate) fn is_mark(c: char) -> bool {
-    ('\u{F0000}'..='\u{FFFFD}').contains(&c)
+    MARKS.contains(&c)
 }
 
 /// One thing a guard found: a number, a date, a code, a negation.

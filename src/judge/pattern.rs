@@ -13,7 +13,7 @@ use regex_automata::meta::{self, Regex};
 use regex_automata::util::captures;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 
-use super::items::is_mark;
+use super::items::{MARKS, is_mark};
 
 /// A pattern that is written in this crate. Only the widths that are used are compiled.
 pub(crate) struct Pattern {
@@ -195,7 +195,7 @@ fn is_narrow(c: char) -> bool {
 static ALPHABET: LazyLock<ClassUnicode> = LazyLock::new(|| {
     ClassUnicode::new([
         ClassUnicodeRange::new('\0', '\x7f'),
-        ClassUnicodeRange::new('\u{F0000}', '\u{FFFFD}'),
+        ClassUnicodeRange::new(*MARKS.start(), *MARKS.end()),
     ])
 });
 
