@@ -169,16 +169,15 @@ impl Stations {
 /// The rows with at most one pinned memory, the oldest: a merge retires all others.
 pub(super) fn one_pinned(draft: &mut Draft, rows: Vec<usize>) -> Vec<usize> {
     let memories = &draft.snapshot.memories;
-    let pinned = || rows.iter().copied().filter(|&row| memories[row].pinned);
-    let first = pinned().min_by_key(|&row| age(&memories[row]));
-    let too_many: Vec<usize> = pinned().filter(|row| Some(*row) != first).collect();
-    if too_many.is_empty() {
-        return rows;
-    }
-    let detail = "each of them is pinned, so that none may retire";
-    let together = first.into_iter().chain(too_many.iter().copied());
-    let left = draft.left(together, Reason::Pinned, detail, Vec::new());
-    draft.plan.groups_left.push(left);
+    let pinned = rows.iter().copied().filter(|&row| memories[row].pinned);
+    let first = pinned.min_by_key(|&row| age(&memories[row]));
     let stays = |row: &usize| !memories[*row].pinned || Some(*row) == first;
-    rows.into_iter().filter(stays).collect()
+    let (rows, too_many): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stays);
+    if !too_many.is_empty() {
+        let detail = "each of them is pinned, so that none may retire";
+        let together = first.into_iter().chain(too_many);
+        let left = draft.left(together, Reason::Pinned, detail, Vec::new());
+        draft.plan.groups_left.push(left);
+    }
+    rows
 }
